@@ -24,15 +24,13 @@ from ..base.errors import SparsekitError, UnknownNameError
 from ..cli import check_writable
 from . import (
     arrays,
-    dispatch,
+    calls,
     dist,
     epoch,
     estimators,
     gpu,
     harness,
-    importing,
     libsvm,
-    lstm,
     models,
     page,
     torch_seen,
@@ -42,17 +40,15 @@ from . import (
 
 __all__ = ["main"]
 
-BENCHES: dict[str, Callable[[dict[str, str], int, bool], Any]] = {
-           "epoch": epoch.run, "dispatch": dispatch.run, "import": importing.run, "dot": arrays.dot,
-           "convert": arrays.convert, "update": update.run, "libsvm": libsvm.run,
-           "models": models.run, "lstm": lstm.run, "dist": dist.run, "sklearn": estimators.run,
-           "gpu": gpu.run, "variants": variants.run,
-           "torch": torch_seen.run}  # fmt: skip
+BENCHES: dict[str, harness.Bench] = {
+    "epoch": epoch.run, "dispatch": calls.dispatch, "import": calls.imports, "dot": arrays.dot, "convert": arrays.convert,
+    "update": update.run, "libsvm": libsvm.run, "models": models.models, "lstm": models.lstm, "dist": dist.run,
+    "sklearn": estimators.run, "gpu": gpu.run, "variants": variants.run, "torch": torch_seen.run}
 
 
 def _parser() -> argparse.ArgumentParser:
-    benches = [textwrap.fill(f"{name:<11}{(run.__doc__ or '').partition(chr(10))[0]}", 79, initial_indent="  ",
-                             subsequent_indent=" " * 13) for name, run in BENCHES.items()]
+    benches = [textwrap.fill(f"{name:<11}{bench.what}", 79, initial_indent="  ",
+                             subsequent_indent=" " * 13) for name, bench in BENCHES.items()]
     parser = argparse.ArgumentParser(
         prog="sparsekit bench", description="Measure sparsekit, alone or compared with other libraries.",
         epilog="\n".join(["benches:", *benches]), formatter_class=argparse.RawDescriptionHelpFormatter)

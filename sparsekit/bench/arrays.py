@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.errors import SparsekitError
-from .harness import Contender, Report, Worker, start_all, take_turns
+from .harness import Bench, Contender, Report, Session, Worker, require_same
 
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["convert", "dot", "zipf"]
+__all__ = ["convert", "dot", "measures_of", "moved_fact", "product_parts", "zipf"]
 
 Parts = dict[str, Any]
 Sections = list[tuple[str, Callable[[], Parts]]]
@@ -71,55 +67,46 @@ def conversion_parts(shape: tuple[int, int], density: float, tall: tuple[int, in
     return {"dense": dense, "tall": high}
 
 
-def _agree(own: list[float], other: list[float]) -> bool:
-    """Return whether two results have the same sum and sum of magnitudes, up to rounding."""
-    return bool(np.allclose(own, other, rtol=1e-3, atol=1e-3 * own[1]))
+def measures_of(operation: str, workers: dict[str, Worker], loaded: dict[str, Any]) -> dict[str, Callable[[], float]]:
+    """Return what measures each form of an operation in each library, by name.
 
-
-def _contenders(operation: str, workers: dict[str, Worker], loaded: dict[str, Any]) -> Iterator[Contender]:
-    """Yield each form of an operation in each library; raise ``SparsekitError`` if one computes another result."""
+    Raises
+    ------
+    SparsekitError
+        If one computes another result.
+    """
     expected = loaded["sparsekit"]["forms"][operation][""]
+    found: dict[str, Callable[[], float]] = {}
     for name, worker in workers.items():
         for form, totals in loaded[name]["forms"].get(operation, {}).items():
-            if not _agree(expected, totals):
-                raise SparsekitError(f"{name} {form} returns sums {totals} for {operation}, sparsekit {expected}.",
-                                     hint="all libraries must compute the same; check the rival's script.")
-            arguments = [form] if form else []
-            yield Contender(f"{name} {form.replace('_', ' ')}".strip(), partial(worker.ask, "time", operation, *arguments))
+            require_same(f"{name} {form}", f"returns for {operation} the sums", totals, expected, atol=1e-3 * expected[1])
+            found[f"{name} {form.replace('_', ' ')}".strip()] = partial(worker.ask, "time", operation, *([form] if form else []))
+    return found
 
 
-def _run(title: str, sections: Sections, headings: dict[str, str], notes: tuple[str, ...], rivals: dict[str, str],
-         rounds: int) -> Report:
-    report = Report(title, rounds, notes)
-    with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
-        workers = start_all(report, rivals, stack, "arrays")
-        own = workers["sparsekit"]
-        speed = own.ask("bandwidth")
-        report.notes.append(f"memory: one thread copies {speed / 1e9:.1f} GB/s, counting reads and writes.")
-        path = os.path.join(folder, "arrays.npz")
-        for title_of_shape, parts in sections:
-            np.savez(path, **parts())
-            loaded = {name: worker.ask("load", path) for name, worker in workers.items()}
-            for name, answer in loaded.items():
-                report.notes += [f"{title_of_shape}: {name} cannot do {what}: {why}" for what, why in answer["failed"].items()]
-            for operation in loaded["sparsekit"]["forms"]:
-                contenders = list(_contenders(operation, workers, loaded))
-                take_turns(contenders, rounds)
-                moved = own.ask("moved", operation)
-                rate = moved / (report.median(contenders[0]) * 1e-6)
-                report.add(f"{title_of_shape}: {headings[operation]}", "µs", contenders,
-                           against="sparsekit" if rivals else "",
-                           fact=f"sparsekit moves {moved:,} bytes at {rate / 1e9:.2f} GB/s, {rate / speed:.0%} of the copy rate")
-    return report
+def _tables(session: Session, sections: Sections, headings: dict[str, str]) -> None:
+    workers = session.start("arrays")
+    own, path = workers["sparsekit"], session.folder / "arrays.npz"
+    speed = session.bandwidth(own)
+    for title, parts in sections:
+        np.savez(path, **parts())
+        loaded = {name: worker.ask("load", path) for name, worker in workers.items()}
+        for name, answer in loaded.items():
+            session.report.notes += [f"{title}: {name} cannot do {what}: {why}" for what, why in answer["failed"].items()]
+        for operation in loaded["sparsekit"]["forms"]:
+            measures = measures_of(operation, workers, loaded)
+            session.table(f"{title}: {headings[operation]}", "µs", measures, session.against,
+                          partial(moved_fact, own.ask("moved", operation), speed))
 
 
-def dot(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure products of csr matrices with dense and row_sparse arrays, in microseconds.
+def moved_fact(moved: int, speed: float, contenders: list[Contender]) -> str:
+    """The bytes that the first contender moves, and how fast that is beside a copy."""
+    rate = moved / (Report.median(contenders[0]) * 1e-6)
+    return f"sparsekit moves {moved:,} bytes at {rate / 1e9:.2f} GB/s, {rate / speed:.0%} of the copy rate"
 
-    The widths are that of the KDD-2010 data set (times a vector) and a million columns (times 128).
 
-    Parameters are those of ``dispatch.run``.
-    """
+def _products(session: Session) -> None:
+    quick = session.quick
     kdd, features = (20_216_830, 1_000_000) if not quick else (20_000, 10_000)
     sections: Sections = [(f"{batch} x {kdd:,}, 36 per row, x 1", partial(product_parts, batch, kdd, 36, 1))
                           for batch in (64, 512, 8192)[: 1 if quick else 3]]
@@ -127,27 +114,27 @@ def dot(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
     sections += [(f"{batch:,} x {columns:,}, {stored} per row by Zipf's law, x {width}",
                   partial(product_parts, batch, columns, stored, width, True))
                  for batch, columns, stored, width in ((64 if quick else 8192, kdd, 36, 1), (1024, features, 100, 128))]
-    return _run("Products of sparse arrays", sections, HEADINGS, DOT_NOTES, rivals, rounds or (2 if quick else 11))
+    _tables(session, sections, HEADINGS)
 
 
-def convert(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure conversions between all storage types, in microseconds.
-
-    Parameters are those of ``dispatch.run``.
-    """
-    shape, tall, rows = ((2000, 5000), (100_000, 128), 1000) if not quick else ((50, 80), (200, 8), 10)
+def _conversions(session: Session) -> None:
+    shape, tall, rows = ((2000, 5000), (100_000, 128), 1000) if not session.quick else ((50, 80), (200, 8), 10)
     sections: Sections = [
         (f"{shape[0]:,} x {shape[1]:,}, {density:.0%} stored; {tall[0]:,} x {tall[1]}, {rows:,} rows",
-         partial(conversion_parts, shape, density, tall, rows)) for density in (0.01, 0.1)[: 1 if quick else 2]]
-    return _run("Conversions of storage types", sections, CONVERSIONS, CONVERT_NOTES, rivals, rounds or (2 if quick else 11))
+         partial(conversion_parts, shape, density, tall, rows)) for density in (0.01, 0.1)[: 1 if session.quick else 2]]
+    _tables(session, sections, CONVERSIONS)
 
 
-DOT_NOTES = (
-    "csrᵀ · dense: every library returns the nonzero rows and their ascending, unique indices, as a gradient needs them.",
-    "scipy and mkl renumber the columns with numpy.unique first; dense_result is scipy's plain left.T @ right.",
-    "csr · row_sparse: the right side stores the rows that the product reads; rivals find them with searchsorted.",
-)
-CONVERT_NOTES = (
-    "row_sparse has no counterpart in scipy: numpy gathers and scatters the rows.",
-    "csr <-> row_sparse convert the tall array; MXNet and PyTorch do not have these conversions.",
-)
+dot = Bench(
+    # The widths are that of the KDD-2010 data set (times a vector) and a million columns (times 128).
+    "Measure products of csr matrices with dense and row_sparse arrays, in microseconds.", "Products of sparse arrays", (11, 2),
+    _products, (
+        "csrᵀ · dense: every library returns the nonzero rows and their ascending, unique indices, as a gradient needs them.",
+        "scipy and mkl renumber the columns with numpy.unique first; dense_result is scipy's plain left.T @ right.",
+        "csr · row_sparse: the right side stores the rows that the product reads; rivals find them with searchsorted.",
+    ))
+convert = Bench(
+    "Measure conversions between all storage types, in microseconds.", "Conversions of storage types", (11, 2), _conversions, (
+        "row_sparse has no counterpart in scipy: numpy gathers and scatters the rows.",
+        "csr <-> row_sparse convert the tall array; MXNet and PyTorch do not have these conversions.",
+    ))

@@ -13,7 +13,7 @@ from ..base.errors import SparsekitError
 from ..base.optional import optional_import
 from ..dist.transport import LocalCluster
 from . import dist_worker
-from .harness import TRIAL_ROUNDS, Contender, Report, wait_for_cores
+from .harness import TRIAL_ROUNDS, Bench, Contender, Report, Session, wait_for_cores
 
 __all__ = ["allowed", "run"]
 
@@ -31,20 +31,11 @@ QUICK: dict[str, dict[str, int]] = {
 }
 
 
-def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure training with servers and workers: a trip, a push, the journal, two workers, a killed server, bytes on the wire.
-
-    ``rivals`` must be empty; the other parameters are those of ``dispatch.run``.
-    """
-    if rivals:
-        raise SparsekitError("`bench dist` measures only this library.", hint="leave out --rival.")
-    sizes = QUICK if quick else SIZES
-    report = Report("Servers and workers on one machine", rounds or (1 if quick else 5), NOTES)
-    report.versions["ray"] = str(optional_import("ray", "dist", "`sparsekit bench dist`").__version__)
+def _tables(session: Session) -> None:
+    session.report.versions["ray"] = str(optional_import("ray", "dist", "`sparsekit bench dist`").__version__)
     with _cluster():
         for make in (_trips, _trainings, _recovery):
-            make(report, sizes)
-    return report
+            make(session.report, QUICK if session.quick else SIZES)
 
 
 @contextmanager
@@ -160,3 +151,6 @@ NOTES = (
     ("What the cores allow: the time of one worker's step, twice, over the processor time of all processes of a step of two, "
      "shared by the cores."),
 )
+run = Bench(
+    "Measure training with servers and workers: a trip, a push, the journal, two workers, a killed server, bytes on the wire.",
+    "Servers and workers on one machine", (5, 1), _tables, NOTES, alone=("`bench dist` measures only this library.", "leave out --rival."))

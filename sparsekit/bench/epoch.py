@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import why_numpy
-from .harness import Contender, Report, Worker, start_own, start_rivals, take_turns
+from .harness import Bench, Contender, Session, Worker, start_rivals, take_turns
 
 __all__ = ["Workload", "run", "write_data"]
 
@@ -64,17 +64,24 @@ def write_data(folder: str, workload: Workload) -> str:
     return path
 
 
-def _contenders(workers: dict[str, Worker]) -> list[Contender]:
-    """Return the contenders of each worker; PyTorch has several, since the fastest depends on the machine."""
-    found = []
+def _mean(worker: Worker, *command: object) -> Callable[[], float]:
+    """What measures a command as often as takes ``TURN``, and gives the mean."""
+    return partial(worker.ask, "mean", TURN, *command)
+
+
+#: What else is measured of this library, and its commands.
+OWN = {", batches parsed": "epoch_parsed", ", batches parsed, hybridized": "epoch_hybrid",
+       ", batches parsed, TrainStep": "epoch_train_step", ", reading alone": "read"}
+
+
+def _measures(workers: dict[str, Worker]) -> dict[str, Callable[[], float]]:
+    """Return what measures each worker; PyTorch has several forms, since the fastest depends on the machine."""
+    found = {}
     for name, worker in workers.items():
         for form, arguments in FORMS.get(name, {"": ()}).items():
-            found.append(Contender(name + form, partial(worker.ask, "mean", TURN, "epoch", *arguments)))
-        if name == "sparsekit":
-            found.append(Contender("sparsekit, batches parsed", partial(worker.ask, "mean", TURN, "epoch_parsed")))
-            found.append(Contender("sparsekit, batches parsed, hybridized", partial(worker.ask, "mean", TURN, "epoch_hybrid")))
-            found.append(Contender("sparsekit, batches parsed, TrainStep", partial(worker.ask, "mean", TURN, "epoch_train_step")))
-            found.append(Contender("sparsekit, reading alone", partial(worker.ask, "mean", TURN, "read")))
+            found[name + form] = _mean(worker, "epoch", *arguments)
+        for form, command in OWN.items() if name == "sparsekit" else ():
+            found[name + form] = _mean(worker, command)
     return found
 
 
@@ -89,49 +96,30 @@ def _variants(own: Worker, path: str, rounds: int) -> list[Contender]:
     return found
 
 
-def _by_kernels(own: Worker, path: str, rounds: int, stack: ExitStack) -> list[Contender]:
-    """Measure the same epoch with kernels compiled by numba and with those in numpy."""
-    other = stack.enter_context(start_own(settings={"SPARSEKIT_KERNELS": "numpy"}))
-    other.ask("prepare", path)
-    contenders = [Contender(name, partial(worker.ask, "mean", TURN, "epoch"))
-                  for name, worker in (("kernels by numba", own), ("kernels in numpy", other))]
-    take_turns(contenders, rounds, warm_up=2)
-    return contenders
-
-
-def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure the tutorial's epoch, the cost of the profiler, and a batch of each variant, in milliseconds.
-
-    Parameters are those of ``dispatch.run``.
-    """
-    workload, rounds = (QUICK, rounds or 3) if quick else (Workload(), rounds or 15)
-    title = "Training epoch, {:,} x {:,}, {} values per row, batches of {}, layers of 128, 8, 1".format(*workload)
-    report = Report(title, rounds, NOTES)
-    with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
-        path = write_data(folder, workload)
-        own = stack.enter_context(start_own())
-        with ExitStack() as turns:
-            workers = {"sparsekit": own, **start_rivals(rivals, turns)}
-            for name, worker in workers.items():
-                report.versions[name] = worker.ask("info")["version"]
-                worker.ask("prepare", path)
-            epochs = _contenders(workers)
-            take_turns(epochs, rounds, warm_up=2)
-        report.add("one epoch, row-sparse gradient", "ms", epochs, against="sparsekit" if rivals else "")
-        profiled = [Contender("profiler on", partial(own.ask, "mean", TURN, "epoch_profiled")),
-                    Contender("profiler off", partial(own.ask, "mean", TURN, "epoch")),
-                    Contender("profiler on, until totals are known", partial(own.ask, "mean", TURN, "epoch_digested"))]
-        take_turns(profiled, rounds if quick else 4 * rounds)  # more rounds, to resolve a small difference
-        report.add("one epoch, row-sparse gradient, under the profiler", "ms", profiled, against="profiler on")
-        compiled = [Contender("profiler on", partial(own.ask, "mean", TURN, "epoch_train_step_profiled")),
-                    Contender("profiler off", partial(own.ask, "mean", TURN, "epoch_train_step"))]
-        take_turns(compiled, rounds)
-        report.add("one epoch by TrainStep, under the profiler", "ms", compiled, against="profiler on")
-        if not why_numpy():
-            kernels = _by_kernels(own, path, rounds, stack)
-            report.add("one epoch, row-sparse gradient, by the kernels in use", "ms", kernels, against="kernels in numpy")
-        report.add("one batch of each variant", "ms", _variants(own, path, 2 if quick else 3))
-    return report
+def _tables(session: Session) -> None:
+    workload, report = QUICK if session.quick else Workload(), session.report
+    report.title = report.title.format(*workload)
+    path, own = write_data(str(session.folder), workload), session.own()
+    one = "one epoch, row-sparse gradient"
+    with ExitStack() as turns:
+        workers = {"sparsekit": own, **start_rivals(session.rivals, turns)}
+        for name, worker in workers.items():
+            report.versions[name] = worker.ask("info")["version"]
+            worker.ask("prepare", path)
+        session.table(one, "ms", _measures(workers), session.against, warm_up=2)
+    on, off, known = "profiler on", "profiler off", "profiler on, until totals are known"
+    session.table(f"{one}, under the profiler", "ms",  # more rounds, to resolve a small difference
+                  {on: _mean(own, "epoch_profiled"), off: _mean(own, "epoch"), known: _mean(own, "epoch_digested")},
+                  against=on, rounds=report.rounds * (1 if session.quick else 4))
+    session.table("one epoch by TrainStep, under the profiler", "ms",
+                  {on: _mean(own, "epoch_train_step_profiled"), off: _mean(own, "epoch_train_step")}, against=on)
+    if not why_numpy():
+        other = session.own(settings={"SPARSEKIT_KERNELS": "numpy"})
+        other.ask("prepare", path)
+        session.table(f"{one}, by the kernels in use", "ms",
+                      {"kernels by numba": _mean(own, "epoch"), "kernels in numpy": _mean(other, "epoch")},
+                      against="kernels in numpy", warm_up=2)
+    report.add("one batch of each variant", "ms", _variants(own, path, 2 if session.quick else 3))
 
 
 NOTES = (
@@ -146,3 +134,5 @@ NOTES = (
     "torch, updates by hand: autograd.grad, then weight.add_(gradient, alpha=-rate), with no optimizer object.",
     "dense: weights and gradient dense; sparse_forward: sparse dot with a dense gradient; reading is not measured.",
 )
+run = Bench("Measure the tutorial's epoch, the cost of the profiler, and a batch of each variant, in milliseconds.",
+            "Training epoch, {:,} x {:,}, {} values per row, batches of {}, layers of 128, 8, 1", (15, 3), _tables, NOTES)

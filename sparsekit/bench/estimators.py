@@ -13,7 +13,7 @@ import numpy as np
 from ..base.errors import SparsekitError
 from ..base.optional import optional_import
 from ..datasets import load_docstrings
-from .harness import Contender, Report, take_turns
+from .harness import Bench, Session
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -130,7 +130,7 @@ def _fewest(way: Way, data: Data, tried: tuple[int, ...], target: float) -> tupl
                          hint="more passes or other settings may.")
 
 
-def _beside_sgd(report: Report, data: Data, what: str, rounds: int) -> None:
+def _beside_sgd(session: Session, data: Data, what: str) -> None:
     """Add the time of SGDClassifier as it comes, and that in which SparseClassifier reaches its accuracy."""
     models = optional_import("sklearn.linear_model", "sklearn", "sparsekit bench sklearn")
     ours = optional_import("sparsekit.sklearn", "sklearn", "sparsekit bench sklearn").SparseClassifier
@@ -141,45 +141,33 @@ def _beside_sgd(report: Report, data: Data, what: str, rounds: int) -> None:
     made = rival.make(0.0).fit(data.rows, data.label)
     target = float(made.score(data.test_rows, data.test_label))
     passes, setting, accuracy = _fewest(own, data, PASSES, target)
-    contenders = [Contender("sparsekit SparseClassifier", partial(_seconds, own, data, passes, setting)),
-                  Contender("SGDClassifier", partial(_seconds, rival, data, 1, 0.0))]
-    take_turns(contenders, rounds)
     rows, columns = data.rows.shape
     total = rows + data.test_rows.shape[0]
-    report.add(f"{total:,} docstrings, {rows:,} of them to train on, {columns:,} columns, {data.rows.nnz / rows:.0f} values a "
-               f"row, {what}: time to the accuracy of SGDClassifier as it comes", "s", contenders, against=contenders[0].name,
+    session.table(f"{total:,} docstrings, {rows:,} of them to train on, {columns:,} columns, {data.rows.nnz / rows:.0f} values a "
+               f"row, {what}: time to the accuracy of SGDClassifier as it comes", "s",
+                  {"sparsekit SparseClassifier": partial(_seconds, own, data, passes, setting),
+                   "SGDClassifier": partial(_seconds, rival, data, 1, 0.0)}, against="sparsekit SparseClassifier",
                fact=f"SGDClassifier: {made.n_iter_} passes, accuracy {target:.4f}; sparsekit SparseClassifier: {passes} passes, "
                f"{own.name}={setting:g}, batches of {batch}, accuracy {accuracy:.4f}")
 
 
-def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure the time in which SparseClassifier, SGDClassifier and LogisticRegression reach the same accuracy on text.
-
-    Parameters are those of ``dispatch.run``; there are no rivals in processes of their own.
-    """
-    if rivals:
-        raise SparsekitError("sparsekit bench sklearn takes no --rival: it runs scikit-learn in its own process.",
-                             hint="leave out --rival, and run it with a Python that has scikit-learn.")
-    ways = _ways()
+def _tables(session: Session) -> None:
+    ways, report, quick = _ways(), session.report, session.quick
     data = _data(QUICK if quick else COLUMNS)
-    rounds = rounds or (2 if quick else 11)
-    report = Report("Estimators on sparse text, to equal accuracy", rounds, NOTES)
     report.versions["sklearn"] = optional_import("sklearn", "sklearn", "sparsekit bench sklearn").__version__
     found = {name: _accuracies(way, data, QUICK_PASSES if quick else PASSES) for name, way in ways.items()}
     target = min(max(accuracies.values()) for accuracies in found.values()) - BELOW
     chosen = {name: min(key for key, accuracy in accuracies.items() if accuracy >= target)
               for name, accuracies in found.items()}
-    contenders = [Contender(name, partial(_seconds, way, data, *chosen[name])) for name, way in ways.items()]
-    take_turns(contenders, rounds)
     rows, columns = data.rows.shape
     facts = [f"{name}: {passes} passes, {ways[name].name}={setting:g}, best accuracy {max(found[name].values()):.4f}"
              for name, (passes, setting) in chosen.items()]
-    report.add(f"{rows:,} docstrings, {columns:,} columns, {data.rows.nnz / rows:.0f} values a row: time to an accuracy of "
-               f"{target:.4f}", "s", contenders, against=contenders[0].name, fact="; ".join(facts))
+    session.table(f"{rows:,} docstrings, {columns:,} columns, {data.rows.nnz / rows:.0f} values a row: time to an accuracy of "
+                  f"{target:.4f}", "s", {name: partial(_seconds, way, data, *chosen[name]) for name, way in ways.items()},
+                  against=next(iter(ways)), fact="; ".join(facts))
     packages = PACKAGES[:3] if quick else None
     for names, what in ((("numpy", "scipy"), "numpy or scipy against the rest"), (None, "each package a class")):
-        _beside_sgd(report, _data(QUICK if quick else COLUMNS, names, packages), what, rounds)
-    return report
+        _beside_sgd(session, _data(QUICK if quick else COLUMNS, names, packages), what)
 
 
 NOTES = (
@@ -190,3 +178,9 @@ NOTES = (
      "its own settings, which stops by itself; SparseClassifier has the passes and the best rate that reach its accuracy."),
     "all run in one process, in turn; what is measured is training alone, as time of the processor with that of all threads.",
 )
+run = Bench(
+    "Measure the time in which SparseClassifier, SGDClassifier and LogisticRegression reach the same accuracy on text.",
+    "Estimators on sparse text, to equal accuracy", (11, 2), _tables, NOTES,
+    alone=(
+        "sparsekit bench sklearn takes no --rival: it runs scikit-learn in its own process.",
+        "leave out --rival, and run it with a Python that has scikit-learn."))

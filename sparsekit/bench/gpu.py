@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from ..base.errors import SparsekitError
 from ..base.optional import scipy_part
 from . import epoch, update
 from .arrays import product_parts
-from .harness import Contender, Report, Worker, start_own, start_rivals, take_turns
+from .harness import Bench, Contender, Report, Session, Worker, require_same, start_own, start_rivals
 
 __all__ = ["run"]
 
@@ -115,65 +114,52 @@ def right_sums(operation: str, parts: dict[str, Any]) -> tuple[float, float] | N
     return float(np.sum(made, dtype=np.float64)), float(np.sum(np.abs(made), dtype=np.float64))
 
 
-def _contenders(operation: str, workers: dict[str, Worker], loaded: dict[str, Any], parts: dict[str, Any]
-                ) -> Iterator[Contender]:
-    """Yield each form of an operation in each library; raise ``SparsekitError`` if one computes another result."""
+def _measures(operation: str, workers: dict[str, Worker], loaded: dict[str, Any], parts: dict[str, Any]
+              ) -> dict[str, Callable[[], float]]:
+    """Return what measures each form of an operation; raise ``SparsekitError`` if a library computes another result."""
     expected, right = next(iter(loaded["sparsekit"]["forms"][operation].values())), right_sums(operation, parts)
     if right is not None and not np.allclose(right, expected, rtol=2e-3, atol=2e-3 * abs(right[-1])):
         raise SparsekitError(f"sparsekit returns sums {expected} for {operation}, numpy and scipy {list(right)}.",
                              hint="this is a defect of the kernels for GPUs: please report it with the device's name.")
+    found: dict[str, Callable[[], float]] = {}
     for name, worker in workers.items():
         for form, totals in loaded[name]["forms"].get(operation, {}).items():
-            if not np.allclose(expected, totals, rtol=2e-3, atol=2e-3 * abs(expected[-1])):
-                raise SparsekitError(f"{name} {form} returns sums {totals} for {operation}, sparsekit {expected}.",
-                                     hint="all libraries must compute the same; check the rival's script.")
-            yield Contender(f"{name} {form.replace('_', ' ')}", partial(worker.ask, "time", operation, form))
+            require_same(f"{name} {form}", f"returns for {operation} the sums", totals, expected, 2e-3, 2e-3 * abs(expected[-1]))
+            found[f"{name} {form.replace('_', ' ')}"] = partial(worker.ask, "time", operation, form)
+    return found
 
 
-def _measure(report: Report, section: Section, workers: dict[str, Worker], path: str, speed: float) -> None:
+def _measure(session: Session, section: Section, workers: dict[str, Worker], path: str, speed: float) -> None:
     section.write(path)
     with np.load(path) as stored:
         parts = {name: stored[name] for name in stored.files}
     loaded: dict[str, Any] = {name: worker.ask("load", path, section.kind) for name, worker in workers.items()}
     for name, answer in loaded.items():
-        report.notes += [f"{section.title}: {name} cannot do {what}: {why}" for what, why in answer["failed"].items()]
+        session.report.notes += [f"{section.title}: {name} cannot do {what}: {why}" for what, why in answer["failed"].items()]
     for operation in loaded["sparsekit"]["forms"]:
-        contenders = list(_contenders(operation, workers, loaded, parts))
-        take_turns(contenders, report.rounds)
-        against = contenders[0].name if len(contenders) > 1 else ""
-        moved = compulsory_bytes(operation, parts)
-        fact = ""
-        if moved:
-            rate = moved / (report.median(contenders[0]) * 1e-6)
-            fact = f"{contenders[0].name}: at least {moved:,} bytes at {rate / 1e9:.2f} GB/s"
-            fact += f", {rate / speed:.0%} of the device's copy rate" if section.kind != "transfers" else ""
-        report.add(f"{section.title}: {HEADINGS[operation]}", "µs", contenders, against, fact)
+        measures = _measures(operation, workers, loaded, parts)
+        moved, first = compulsory_bytes(operation, parts), next(iter(measures))
+
+        def fact(contenders: list[Contender], moved: int = moved) -> str:
+            rate = moved / (Report.median(contenders[0]) * 1e-6)
+            beside = f", {rate / speed:.0%} of the device's copy rate" if section.kind != "transfers" else ""
+            return f"{contenders[0].name}: at least {moved:,} bytes at {rate / 1e9:.2f} GB/s{beside}" if moved else ""
+
+        session.table(f"{section.title}: {HEADINGS[operation]}", "µs", measures, first if len(measures) > 1 else "", fact)
 
 
-def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure products, optimizer steps, transfers and an epoch on ``gpu(0)``, in microseconds.
-
-    Parameters are those of ``dispatch.run``.
-
-    Raises
-    ------
-    GPUNotFound
-        If there is no GPU that cupy can use.
-    """
+def _tables(session: Session) -> None:
     require(gpu(0))
-    report = Report("Sparse work on a GPU", rounds or (2 if quick else 11), NOTES)
-    with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
-        own = stack.enter_context(start_own("gpu_worker"))
-        workers = {"sparsekit": own, **start_rivals(rivals, stack, "gpu")}
-        for name, worker in workers.items():
-            facts = dict(worker.ask("info"))
-            report.versions[name] = facts["version"]
-            report.versions.update({f"{name}: {what}": text for what, text in facts["more"].items()})
-        speed = own.ask("bandwidth")
-        report.notes.append(f"memory: a copy on the device moves {speed / 1e9:.0f} GB/s, counting reads and writes.")
-        for section in sections(quick):
-            _measure(report, section, workers, os.path.join(folder, "arrays.npz"), speed)
-    return report
+    own = session.stack.enter_context(start_own("gpu_worker"))
+    workers = {"sparsekit": own, **start_rivals(session.rivals, session.stack, "gpu")}
+    for name, worker in workers.items():
+        facts = dict(worker.ask("info"))
+        session.report.versions[name] = facts["version"]
+        session.report.versions.update({f"{name}: {what}": text for what, text in facts["more"].items()})
+    speed = own.ask("bandwidth")
+    session.report.notes.append(f"memory: a copy on the device moves {speed / 1e9:.0f} GB/s, counting reads and writes.")
+    for section in sections(session.quick):
+        _measure(session, section, workers, os.path.join(session.folder, "arrays.npz"), speed)
 
 
 NOTES = (
@@ -185,3 +171,5 @@ NOTES = (
     "transfers: from and to pageable host memory.",
     "results of products, gradients and transfers agree with numpy's and scipy's, and all with the rivals', or the bench stops.",
 )
+run = Bench("Measure products, optimizer steps, transfers and an epoch on ``gpu(0)``, in microseconds.", "Sparse work on a GPU",
+            (11, 2), _tables, NOTES)

@@ -9,19 +9,23 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
+
+import numpy as np
 
 from ..base.errors import SparsekitError
 from ..base.files import write_whole
 from ..base.version import __version__
 
-__all__ = ["RIVALS", "Contender", "Report", "Worker", "start_all", "start_own", "start_rivals", "take_turns"]
+__all__ = ["RIVALS", "Bench", "Contender", "Report", "Session", "Worker", "require_same", "start_own", "start_rivals",
+           "take_turns"]
 
 RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn", "cupy", "numba")
 
@@ -124,15 +128,6 @@ def start_rivals(rivals: dict[str, str], stack: ExitStack, kind: str = "worker")
                 "run this in a checkout of the project, or pass --rivals with its folder profiles/rivals.",
             )
         workers[name] = stack.enter_context(Worker(name, [python, str(script)]))
-    return workers
-
-
-def start_all(report: Report, rivals: dict[str, str], stack: ExitStack, kind: str = "worker") -> dict[str, Worker]:
-    """Start this library's worker and those of its rivals, note their versions in the report, and return them by name."""
-    own = stack.enter_context(start_own(kind if kind == "worker" else f"{kind}_worker"))
-    workers = {"sparsekit": own, **start_rivals(rivals, stack, kind)}
-    for name, worker in workers.items():
-        report.versions[name] = worker.ask("info")["version"]
     return workers
 
 
@@ -285,6 +280,135 @@ class Report:
             folder = path.with_suffix("")
             folder.mkdir(exist_ok=True)
             write_whole(folder / name, content)
+
+
+def require_same(who: str, does: str, found: Any, expected: Any, rtol: float = 1e-3, atol: float = 0.0) -> None:
+    """Raise ``SparsekitError`` if numbers that a contender computed are not those of this library, up to rounding."""
+    if not np.allclose(expected, found, rtol=rtol, atol=atol):
+        raise SparsekitError(f"{who} {does} {found}, sparsekit {expected}.",
+                             hint="all contenders must compute the same; check the rival's script.")
+
+
+class Session:
+    """One run of a bench: starts the processes that take part, measures its tables, and adds them to the report.
+
+    Attributes
+    ----------
+    report : Report
+    rivals : dict of str to str
+        Rivals and the Python executables that have them.
+    quick : bool
+        Whether workloads are to be small.
+    folder : Path
+        A folder for files, which is removed after the run.
+    stack : ExitStack
+        What ends with the run, such as processes.
+    against : str
+        The row that others are compared with if there are rivals: ``"sparsekit"``, or empty.
+    """
+
+    def __init__(self, report: Report, rivals: dict[str, str], quick: bool, folder: Path, stack: ExitStack) -> None:
+        self.report, self.rivals, self.quick, self.folder, self.stack = report, rivals, quick, folder, stack
+        self.against = "sparsekit" if rivals else ""
+
+    def own(self, module: str = "worker", settings: Mapping[str, str] | None = None) -> Worker:
+        """Start a worker of this library, which ends with the run."""
+        return self.stack.enter_context(start_own(module, settings))
+
+    def start(self, kind: str = "worker", stack: ExitStack | None = None) -> dict[str, Worker]:
+        """Start this library's worker and those of the rivals, note their versions, and return them by name."""
+        ends = stack or self.stack
+        own = ends.enter_context(start_own(kind if kind == "worker" else f"{kind}_worker"))
+        workers = {"sparsekit": own, **start_rivals(self.rivals, ends, kind)}
+        for name, worker in workers.items():
+            self.report.versions[name] = worker.ask("info")["version"]
+        return workers
+
+    def bandwidth(self, own: Worker) -> float:
+        """Measure and note the bytes per second that one thread copies."""
+        speed = float(own.ask("bandwidth"))
+        self.report.notes.append(f"memory: one thread copies {speed / 1e9:.1f} GB/s, counting reads and writes.")
+        return speed
+
+    def table(self, heading: str, unit: str, measures: Mapping[str, Callable[[], float]], against: str = "",
+              fact: str | Callable[[list[Contender]], str] = "", warm_up: int = 1, rounds: int = 0) -> list[Contender]:
+        """Measure contenders in turn and add their table.
+
+        Parameters
+        ----------
+        heading, unit, against : str
+            As for ``Report.add``.
+        measures : mapping of str to callable
+            What takes one measurement, by the contender's name.
+        fact : str or callable
+            Line below the table, or what makes it of the measured contenders.
+        warm_up : int
+            Rounds that do not count.
+        rounds : int
+            Measurements of each; 0 for those of the report.
+        """
+        contenders = [Contender(name, measure) for name, measure in measures.items()]
+        take_turns(contenders, rounds or self.report.rounds, warm_up)
+        self.report.add(heading, unit, contenders, against, fact if isinstance(fact, str) else fact(contenders))
+        return contenders
+
+    def once(self, heading: str, unit: str, values: Mapping[str, float], against: str = "") -> None:
+        """Add a table of values that are counted, or measured once."""
+        contenders = [Contender(name, float) for name in values]
+        for contender in contenders:
+            contender.values = [values[contender.name]]
+        self.report.add(heading, unit, contenders, against)
+
+
+class Bench(NamedTuple):
+    """The declaration of a benchmark; a call runs it and returns its report.
+
+    Attributes
+    ----------
+    what : str
+        What it measures, for the help text.
+    title : str
+        Title of the report.
+    rounds : tuple of two ints
+        Measurements of each contender, and those of a quick run.
+    tables : callable
+        Starts what takes part, checks that all compute the same, and adds the tables to its ``Session``.
+    notes : tuple of str
+        What each contender does, printed below the tables.
+    alone : tuple of str
+        Why no rival can take part, and what to do instead; empty if rivals can.
+    """
+
+    what: str
+    title: str
+    rounds: tuple[int, int]
+    tables: Callable[[Session], None]
+    notes: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+
+    def __call__(self, rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
+        """Run the benchmark.
+
+        Parameters
+        ----------
+        rivals : dict of str to str
+            Rivals and the Python executables that have them.
+        rounds : int
+            Number of measurements of each contender; 0 for the default.
+        quick : bool
+            Use small workloads and few rounds.
+
+        Raises
+        ------
+        SparsekitError
+            If rivals cannot take part, a measurement fails, or a rival computes another result.
+        """
+        if rivals and self.alone:
+            raise SparsekitError(self.alone[0], hint=self.alone[1])
+        report = Report(self.title, rounds or self.rounds[quick], self.notes)
+        with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
+            self.tables(Session(report, rivals, quick, Path(folder), stack))
+        return report
 
 
 def processor() -> str:

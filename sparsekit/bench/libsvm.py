@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from ..base.errors import SparsekitError
 from ..io import save_libsvm
 from ..storage import CSR
-from .harness import Contender, Report, Worker, start_own, start_rivals, take_turns
+from .harness import Bench, Session, Worker, require_same, start_rivals
 
 __all__ = ["run"]
 
@@ -49,58 +46,44 @@ def write_text(path: str, workload: Workload) -> int:
     return os.path.getsize(path)
 
 
-def _workers(rivals: dict[str, str], stack: ExitStack) -> dict[str, tuple[Worker, str]]:
+def _workers(session: Session) -> dict[str, tuple[Worker, str]]:
     """Start a process for each reader, so that its peak memory can be measured, and return workers and forms by name."""
     found: dict[str, tuple[Worker, str]] = {}
     for form in ("LibSVMIter", "load_libsvm"):
-        found[f"sparsekit {form}"] = stack.enter_context(start_own("libsvm_worker")), form
-    for name, worker in start_rivals(rivals, stack, "libsvm").items():
+        found[f"sparsekit {form}"] = session.own("libsvm_worker"), form
+    for name, worker in start_rivals(session.rivals, session.stack, "libsvm").items():
         form = str(worker.ask("info")["form"])
         found[f"{name} {form}"] = worker, form
     return found
 
 
-def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure reading 100 MB of LibSVM text from the page cache, in MB/s, and the peak memory.
-
-    Parameters are those of ``dispatch.run``.
-    """
-    rounds = rounds or (2 if quick else 11)
-    report = Report("Reading LibSVM text", rounds, NOTES)
-    workload = QUICK if quick else WORKLOAD
-    with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
-        small, large = os.path.join(folder, "small.libsvm"), os.path.join(folder, "large.libsvm")
-        write_text(small, workload._replace(rows=workload.rows // SMALLER))
-        size = write_text(large, workload)
-        workers = _workers(rivals, stack)
-        for name, (worker, _) in workers.items():
-            report.versions[name.partition(" ")[0]] = worker.ask("info")["version"]
-        peaks = {name: [worker.ask("peak", form, path, workload.features) for path in (small, large)]
-                 for name, (worker, form) in workers.items()}
-        _check({name: worker.ask("sums", form, large, workload.features) for name, (worker, form) in workers.items()})
-        contenders = [Contender(name, partial(_speed, worker, form, large, workload.features, size))
-                      for name, (worker, form) in workers.items()]
-        take_turns(contenders, rounds)
-        report.add(f"{size / 1e6:.0f} MB, {workload.rows:,} x {workload.features:,}, about {workload.stored} values per row",
-                   "MB/s", contenders, against="sparsekit LibSVMIter" if rivals else "")
-        memory = [Contender(name, partial(float, (after - before) / 1e6)) for name, (before, after) in peaks.items()]
-        for one in memory:
-            one.values = [one.measure()]
-        report.add(f"peak memory above that for a file {SMALLER} times smaller", "MB", memory)
-    return report
+def _tables(session: Session) -> None:
+    workload = QUICK if session.quick else WORKLOAD
+    small, large = os.path.join(session.folder, "small.libsvm"), os.path.join(session.folder, "large.libsvm")
+    write_text(small, workload._replace(rows=workload.rows // SMALLER))
+    size = write_text(large, workload)
+    workers = _workers(session)
+    for name, (worker, _) in workers.items():
+        session.report.versions[name.partition(" ")[0]] = worker.ask("info")["version"]
+    peaks = {name: [worker.ask("peak", form, path, workload.features) for path in (small, large)]
+             for name, (worker, form) in workers.items()}
+    check({name: worker.ask("sums", form, large, workload.features) for name, (worker, form) in workers.items()})
+    session.table(f"{size / 1e6:.0f} MB, {workload.rows:,} x {workload.features:,}, about {workload.stored} values per row",
+                  "MB/s", {name: partial(_speed, worker, form, large, workload.features, size)
+                           for name, (worker, form) in workers.items()},
+                  against="sparsekit LibSVMIter" if session.rivals else "")
+    session.once(f"peak memory above that for a file {SMALLER} times smaller", "MB",
+                 {name: (after - before) / 1e6 for name, (before, after) in peaks.items()})
 
 
 def _speed(worker: Worker, form: str, path: str, features: int, size: int) -> float:
     return float(size / 1e6 / worker.ask("read", form, path, features))
 
 
-def _check(sums: dict[str, list[float]]) -> None:
+def check(sums: dict[str, list[float]]) -> None:
     """Raise ``SparsekitError`` if a reader has read other data."""
-    expected = sums["sparsekit LibSVMIter"]
     for name, found in sums.items():
-        if not np.allclose(expected, found, rtol=1e-5):
-            raise SparsekitError(f"{name} reads rows, values, sum of values and sum of labels as {found}, sparsekit {expected}.",
-                                 hint="all libraries must read the same; check the rival's script.")
+        require_same(name, "reads rows, values, sum of values and sum of labels as", found, sums["sparsekit LibSVMIter"], 1e-5)
 
 
 NOTES = (
@@ -108,3 +91,5 @@ NOTES = (
     "LibSVMIter: csr batches of 128 rows, streamed with the default threads of each library; batches are not used.",
     "load_libsvm and sklearn's load_svmlight_file: the whole file as one float32 matrix.",
 )
+run = Bench("Measure reading 100 MB of LibSVM text from the page cache, in MB/s, and the peak memory.", "Reading LibSVM text",
+            (11, 2), _tables, NOTES)

@@ -1,23 +1,23 @@
-"""``sparsekit bench models``: training steps of large models of ``sparsekit.examples`` beside PyTorch, in time and memory."""
+"""``sparsekit bench models`` and ``lstm``: training steps of large models of ``sparsekit.examples``, in time and memory.
+
+``models`` measures them beside PyTorch, ``lstm`` the model on the slides with dense and with row-sparse gradients.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.errors import SparsekitError
-from .harness import Contender, Report, start_all, take_turns
+from .harness import Bench, Contender, Report, Session, require_same
 
 if TYPE_CHECKING:
     from ..base.types import Array, ShapeLike
 
-__all__ = ["run"]
+__all__ = ["lstm", "models"]
 
 #: Number of batches that take turns; together they touch more rows than fit a cache.
 BATCHES = 8
@@ -40,6 +40,11 @@ QUICK: dict[str, dict[str, int]] = {
     "language": {"batch": 4, "length": 5, "words": 200, "width": 8, "hidden": 8, "projection": 0, "samples": 20},
     "projected": {"batch": 4, "length": 5, "words": 200, "width": 8, "hidden": 16, "projection": 8, "samples": 20},
 }
+#: The slides name the LSTM, 2,048 units projected to 512, and a text whose 793,471 words have dense arrays of 10 GB.
+LSTM = {"batch": 32, "length": 20, "words": 100_000, "width": 512, "hidden": 2048, "projection": 512, "samples": 8192}
+LSTM_QUICK = QUICK["projected"]
+#: Its number of batches, since a step takes about a second, and the form that the other is compared with.
+LSTM_BATCHES, DENSE = 3, "dense gradients"
 HEADINGS = {
     "linear": "linear classification: {features:,} features, {stored} values per row, batch {batch:,}",
     "machine": "factorization machine: {features:,} features x {factors}, {stored} values per row, batch {batch:,}",
@@ -97,51 +102,49 @@ def _distinct(random: np.random.Generator, words: int, samples: int) -> Array:
     return drawn[np.sort(np.unique(drawn, return_index=True)[1])[:samples]]
 
 
-def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure a training step of each example's model, in milliseconds, and the peak memory, in MB.
-
-    Parameters are those of ``dispatch.run``.
-    """
-    report = Report("Training steps of models with sparse gradients", rounds or (2 if quick else 7), NOTES)
-    with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder:
-        for name, sizes in (QUICK if quick else WORKLOADS).items():
-            path = os.path.join(folder, f"{name}.npz")
-            np.savez(path, sizes=np.array(json.dumps(sizes)), **batches_of(name, sizes))
-            _section(report, name, sizes, path, rivals)
-    return report
+def _write(session: Session, name: str, sizes: dict[str, int], arrays: dict[str, Any]) -> str:
+    path = session.folder / f"{name}.npz"
+    np.savez(path, sizes=np.array(json.dumps(sizes)), **arrays)
+    return str(path)
 
 
-def _section(report: Report, name: str, sizes: dict[str, int], path: str, rivals: dict[str, str]) -> None:
-    """Measure time and memory of one model in all libraries, each in a new process."""
-    heading = HEADINGS[name].format(**sizes)
-    with ExitStack() as stack:
-        workers = start_all(report, rivals, stack, "models")
-        losses = {one: worker.ask("prepare", name, path) for one, worker in workers.items()}
-        for one, found in losses.items():
-            check(one, found, losses["sparsekit"])
-        contenders = [Contender(one, partial(worker.ask, "time")) for one, worker in workers.items()]
-        take_turns(contenders, report.rounds)
-        report.add(heading, "ms", contenders, against="sparsekit" if rivals else "", fact=_speeds(sizes, contenders))
-        memory = [Contender(one, float) for one in workers]
-        for contender in memory:
-            contender.values = [workers[contender.name].ask("peak") / 1e6]
-        report.add(f"peak memory of the process: {heading}", "MB", memory, against="sparsekit" if rivals else "")
-        profiled = [Contender(title, partial(workers["sparsekit"].ask, command, PASSES)) for title, command in PROFILED]
-        take_turns(profiled, report.rounds)
-        report.add(f"under the profiler: {heading}", "ms", profiled, against="profiler on")
+def _models(session: Session) -> None:
+    for name, sizes in (QUICK if session.quick else WORKLOADS).items():
+        path, heading = _write(session, name, sizes, batches_of(name, sizes)), HEADINGS[name].format(**sizes)
+        with ExitStack() as stack:  # each model in new processes
+            workers = session.start("models", stack)
+            losses = {one: worker.ask("prepare", name, path) for one, worker in workers.items()}
+            for one, found in losses.items():
+                require_same(one, "has losses", found, losses["sparsekit"])
+            session.table(heading, "ms", {one: partial(worker.ask, "time") for one, worker in workers.items()}, session.against,
+                          partial(_speeds, sizes))
+            session.once(f"peak memory of the process: {heading}", "MB",
+                         {one: worker.ask("peak") / 1e6 for one, worker in workers.items()}, session.against)
+            session.table(f"under the profiler: {heading}", "ms",
+                          {title: partial(workers["sparsekit"].ask, command, PASSES) for title, command in PROFILED},
+                          against="profiler on")
+
+
+def _lstm(session: Session) -> None:
+    sizes = LSTM_QUICK if session.quick else LSTM
+    arrays = {name: array[:LSTM_BATCHES] for name, array in batches_of("projected", sizes).items()}
+    heading = "LSTM {hidden:,} projected to {projection}, {words:,} words, {samples:,} samples, batch {batch} x {length}".format(
+        **sizes)
+    workers, losses = {}, {}
+    for name, sparse in ((DENSE, 0), ("row-sparse gradients", 1)):
+        workers[name] = session.own("models_worker")
+        path = _write(session, str(sparse), {**sizes, "sparse": sparse}, arrays)
+        losses[name] = workers[name].ask("prepare", "projected", path)
+        require_same(name, "has losses", losses[name], losses[DENSE])
+    session.table(f"a step: {heading}", "ms", {name: partial(worker.ask, "time") for name, worker in workers.items()}, DENSE)
+    for what, command in (("bytes of all gradients", "gradients"), ("peak memory of the process", "peak")):
+        session.once(f"{what}: {heading}", "MB", {name: worker.ask(command) / 1e6 for name, worker in workers.items()}, DENSE)
 
 
 #: Titles and commands of what is compared under the profiler.
 PROFILED = (("profiler on", "time_profiled"), ("profiler off", "time"), ("profiler on, until totals are known", "time_digested"))
 #: Steps with each batch under one profiler.
 PASSES = 4
-
-
-def check(name: str, found: list[float], expected: list[float]) -> None:
-    """Raise ``SparsekitError`` if a library has other losses than this one."""
-    if not np.allclose(found, expected, rtol=1e-3):
-        raise SparsekitError(f"{name} has losses {found}, sparsekit {expected}.",
-                             hint="all libraries must compute the same; check the rival's script.")
 
 
 def _speeds(sizes: dict[str, int], contenders: list[Contender]) -> str:
@@ -152,11 +155,22 @@ def _speeds(sizes: dict[str, int], contenders: list[Contender]) -> str:
     return "; ".join(f"{one.name}: {words / Report.median(one) * 1e3:,.0f} words per second" for one in contenders)
 
 
-NOTES = (
-    "all: float32, AdaGrad, the same initial values and batches, the same losses; batches take turns.",
-    ("sparsekit: the models of sparsekit.examples, each step a gluon.TrainStep; weights of the factorization machine are "
-     "row_sparse."),
-    ("torch: EmbeddingBag and Embedding with sparse=True, nn.LSTM with proj_size, Adagrad on sparse gradients, 2 threads; the "
-     "factorization machine looks up its vectors once."),
-    "language model: the samples are drawn beforehand and are the same for all; states are carried from batch to batch.",
-)
+models = Bench(
+    "Measure a training step of each example's model, in milliseconds, and the peak memory, in MB.",
+    "Training steps of models with sparse gradients", (7, 2), _models, (
+        "all: float32, AdaGrad, the same initial values and batches, the same losses; batches take turns.",
+        ("sparsekit: the models of sparsekit.examples, each step a gluon.TrainStep; weights of the factorization machine are "
+         "row_sparse."),
+        ("torch: EmbeddingBag and Embedding with sparse=True, nn.LSTM with proj_size, Adagrad on sparse gradients, 2 threads; "
+         "the factorization machine looks up its vectors once."),
+        "language model: the samples are drawn beforehand and are the same for all; states are carried from batch to batch.",
+    ))
+lstm = Bench(
+    "Measure a step of the slides' LSTM with dense and row-sparse gradients: time, gradients and peak memory.",
+    "A step of the slides' LSTM", (5, 2), _lstm, (
+        "An embedding, an LSTM with projection, a sampled softmax, AdaGrad; float32; a step is one gluon.TrainStep.",
+        "Both begin with the same weights, take the same batches in turn, and have the same losses.",
+        "dense: the gradients of embedding and output layer have a row for each word; row-sparse: for each word that occurs.",
+        "The slides' text has 793,471 words; dense weights, gradients and states of so many take 10 GB.",
+    ), alone=("`bench lstm` measures only this library.",
+              "`sparsekit bench models --rival …` compares with other libraries."))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
 
-from .harness import Contender, Report, Worker, take_turns
+from .harness import Bench, Contender, Report, Session, Worker, take_turns
 
 __all__ = ["run"]
 
@@ -33,21 +32,13 @@ FORMS = {"plain": "no profiler", "seen": "sparsekit.Profiler(torch=True)", "torc
          "torch_bare": "torch.profiler"}
 
 
-def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure a training step of an embedding model in PyTorch: without a profiler, recorded, and under torch.profiler.
-
-    Parameters are those of ``dispatch.run``; ``torch=PYTHON`` names a Python that has PyTorch, if this one has not.
-    """
-    rounds = rounds or (2 if quick else 15)
-    report = Report("PyTorch recorded", rounds, NOTES)
-    with ExitStack() as stack:
-        command = [rivals.get("torch", sys.executable), "-m", "sparsekit.bench.torch_seen_worker"]
-        worker = stack.enter_context(Worker("sparsekit", command))
-        report.versions["torch"] = worker.ask("versions")["torch"]
-        for workload in QUICK if quick else WORKLOADS:
-            _step(report, worker, workload)
-        _operator(report, worker, QUICK[0] if quick else SMALL)
-    return report
+def _tables(session: Session) -> None:
+    command = [session.rivals.get("torch", sys.executable), "-m", "sparsekit.bench.torch_seen_worker"]
+    worker = session.stack.enter_context(Worker("sparsekit", command))
+    session.report.versions["torch"] = worker.ask("versions")["torch"]
+    for workload in QUICK if session.quick else WORKLOADS:
+        _step(session.report, worker, workload)
+    _operator(session.report, worker, QUICK[0] if session.quick else SMALL)
 
 
 def _step(report: Report, worker: Worker, workload: Workload) -> None:
@@ -78,3 +69,6 @@ NOTES = (
     "Profilers are started before the steps that are timed and stopped after them; what is computed afterwards is not timed.",
     "sparsekit: lines, layers, memory by role; the rows of gradients are counted in steps 1, 2, 4, 8 … of each measurement.",
 )
+run = Bench(  # torch=PYTHON names a Python that has PyTorch, if this one has not
+    "Measure a training step of an embedding model in PyTorch: without a profiler, recorded, and under torch.profiler.",
+    "PyTorch recorded", (15, 2), _tables, NOTES)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..base.errors import SparsekitError
-from .arrays import zipf
-from .harness import Contender, Report, Worker, start_all, take_turns
+from .arrays import moved_fact, zipf
+from .harness import Bench, Session, Worker, require_same
 
 if TYPE_CHECKING:
     from ..base.types import Array
@@ -66,48 +63,27 @@ def write_gradients(path: str, workload: Workload) -> None:
     np.savez(path, shape=np.array([workload.rows, workload.width]), rows=np.array(rows), values=values)
 
 
-def _contenders(workers: dict[str, Worker], loaded: dict[str, dict[str, float]]) -> Iterator[Contender]:
-    """Yield each form of each library; raise ``SparsekitError`` if one changes the weight differently."""
-    expected = loaded["sparsekit"][""]
+def _measures(workers: dict[str, Worker], loaded: dict[str, dict[str, float]]) -> dict[str, Callable[[], float]]:
+    """Return what measures each form of each library; raise ``SparsekitError`` if one changes the weight differently."""
+    found: dict[str, Callable[[], float]] = {}
     for name, worker in workers.items():
         for form, moved in loaded[name].items():
-            if not np.isclose(expected, moved, rtol=1e-3):
-                raise SparsekitError(f"{name} {form} changes the weight by {moved} in total, sparsekit by {expected}.",
-                                     hint="all libraries must compute the same; check the rival's script.")
-            yield Contender(f"{name} {form}".strip(), partial(worker.ask, "time", *([form] if form else [])))
+            require_same(f"{name} {form}", "changes the weight in total by", moved, loaded["sparsekit"][""])
+            found[f"{name} {form}".strip()] = partial(worker.ask, "time", *([form] if form else []))
+    return found
 
 
-def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure a step of each optimizer on 1,000,000 x 128 float32 with 1,000 and with 10,000 rows, in microseconds.
-
-    Parameters are those of ``dispatch.run``.
-    """
-    rounds = rounds or (2 if quick else 11)
-    report = Report("Steps of optimizers on row-sparse gradients", rounds, NOTES)
-    with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
-        workers = start_all(report, rivals, stack, "update")
-        own = workers["sparsekit"]
-        speed = own.ask("bandwidth")
-        report.notes.append(f"memory: one thread copies {speed / 1e9:.1f} GB/s, counting reads and writes.")
-        path = os.path.join(folder, "gradients.npz")
-        for workload in QUICK if quick else WORKLOADS:
-            write_gradients(path, workload)
-            for optimizer in OPTIMIZERS:
-                _section(report, workload, optimizer, workers, path, speed, bool(rivals))
-    return report
-
-
-def _section(report: Report, workload: Workload, optimizer: str, workers: dict[str, Worker], path: str, speed: float,
-             compared: bool) -> None:
-    """Measure one optimizer on one workload in all libraries."""
-    loaded: dict[str, Any] = {name: worker.ask("prepare", path, optimizer) for name, worker in workers.items()}
-    contenders = list(_contenders(workers, loaded))
-    take_turns(contenders, report.rounds)
-    moved = workload.stored * workload.width * 4 * (1 + 2 * (1 + OPTIMIZERS[optimizer]))
-    rate = moved / (report.median(contenders[0]) * 1e-6)
-    report.add(f"{HEADINGS[optimizer]}, {workload.title}", "µs", contenders,
-               against="sparsekit" if compared else "",
-               fact=f"sparsekit moves {moved:,} bytes at {rate / 1e9:.1f} GB/s, {rate / speed:.0%} of the copy rate")
+def _tables(session: Session) -> None:
+    workers = session.start("update")
+    speed = session.bandwidth(workers["sparsekit"])
+    path = os.path.join(session.folder, "gradients.npz")
+    for workload in QUICK if session.quick else WORKLOADS:
+        write_gradients(path, workload)
+        for optimizer, states in OPTIMIZERS.items():
+            loaded = {name: worker.ask("prepare", path, optimizer) for name, worker in workers.items()}
+            moved = workload.stored * workload.width * 4 * (1 + 2 * (1 + states))
+            session.table(f"{HEADINGS[optimizer]}, {workload.title}", "µs", _measures(workers, loaded), session.against,
+                          partial(moved_fact, moved, speed))
 
 
 NOTES = (
@@ -118,3 +94,5 @@ NOTES = (
      "index_copy_ and index_add_; momentum is by_hand only, because torch's SGD adds up sparse arrays instead."),
     "jax: gather, compute and scatter under jit, weight and states donated, indices declared sorted and unique.",
 )
+run = Bench("Measure a step of each optimizer on 1,000,000 x 128 float32 with 1,000 and with 10,000 rows, in microseconds.",
+            "Steps of optimizers on row-sparse gradients", (11, 2), _tables, NOTES)

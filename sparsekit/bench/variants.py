@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 
-from ..base.errors import SparsekitError
 from .epoch import QUICK, Workload, write_data
-from .harness import Contender, Report, Worker, start_own, take_turns
+from .harness import Bench, Session
 
 __all__ = ["LABELS", "TRACED_BATCHES", "run"]
 
@@ -28,39 +24,24 @@ NOTES = (
 )
 
 
-def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
-    """Measure a batch of the tutorial's three variants, in milliseconds, and save memory and traces.
-
-    ``rivals`` must be empty; the other parameters are those of ``dispatch.run``.
-    """
-    if rivals:
-        raise SparsekitError("`bench variants` measures only this library.",
-                             hint="`sparsekit bench epoch --rival …` compares with other libraries.")
-    workload, rounds = (QUICK, rounds or 2) if quick else (Workload(), rounds or 7)
-    report = Report(f"One training batch with three kinds of storage, {workload.features:,} features", rounds, NOTES)
-    with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
-        path = write_data(folder, workload)
-        workers = {name: stack.enter_context(start_own()) for name in LABELS}
-        for name, worker in workers.items():
-            worker.ask("prepare", path, name)
-        batches = [Contender(LABELS[name], partial(worker.ask, "batch")) for name, worker in workers.items()]
-        take_turns(batches, rounds, warm_up=2)
-        report.add("one batch", "ms", batches)
-        _profile(report, workers, Path(folder))
-    return report
-
-
-def _profile(report: Report, workers: dict[str, Worker], folder: Path) -> None:
-    """Profile a few batches of each variant, and add memory, gradients and traces to the report."""
-    peaks: list[Contender] = []
-    gradients: list[Contender] = []
+def _tables(session: Session) -> None:
+    workload, folder = QUICK if session.quick else Workload(), session.folder
+    session.report.title += f", {workload.features:,} features"
+    path = write_data(str(folder), workload)
+    workers = {name: session.own() for name in LABELS}
+    for name, worker in workers.items():
+        worker.ask("prepare", path, name)
+    session.table("one batch", "ms", {LABELS[name]: partial(worker.ask, "batch") for name, worker in workers.items()}, warm_up=2)
+    facts = {}
     for name, worker in workers.items():
         trace = folder / f"{name}.npz"
-        facts = worker.ask("trace", trace, TRACED_BATCHES)
-        report.files[trace.name] = trace.read_bytes()
-        for found, key in ((peaks, "peak"), (gradients, "gradient")):
-            one = Contender(LABELS[name], partial(float, facts[key] / 1e6))
-            one.values = [facts[key] / 1e6]
-            found.append(one)
-    report.add("peak memory", "MB", peaks)
-    report.add("gradient of the first weight", "MB", gradients)
+        facts[LABELS[name]] = worker.ask("trace", trace, TRACED_BATCHES)
+        session.report.files[trace.name] = trace.read_bytes()
+    for heading, key in (("peak memory", "peak"), ("gradient of the first weight", "gradient")):
+        session.once(heading, "MB", {name: found[key] / 1e6 for name, found in facts.items()})
+
+
+run = Bench("Measure a batch of the tutorial's three variants, in milliseconds, and save memory and profiles.",
+            "One training batch with three kinds of storage", (7, 2), _tables, NOTES,
+            alone=("`bench variants` measures only this library.",
+                   "`sparsekit bench epoch --rival …` compares with other libraries."))

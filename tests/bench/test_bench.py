@@ -7,7 +7,7 @@ import pytest
 
 from sparsekit import bench
 from sparsekit.base.errors import SparsekitError
-from sparsekit.bench import arrays, epoch, harness, libsvm, models
+from sparsekit.bench import arrays, epoch, harness, libsvm
 from tests.sampling import some
 
 
@@ -117,7 +117,8 @@ def test_estimators_beside_those_of_scikit_learn(tmp_path):
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path, monkeypatch):
-    monkeypatch.setitem(bench.BENCHES, "dispatch", lambda *_: pytest.fail("it measured first"))
+    first = bench.BENCHES["dispatch"]._replace(tables=lambda _: pytest.fail("it measured first"))
+    monkeypatch.setitem(bench.BENCHES, "dispatch", first)
     with pytest.raises(SparsekitError, match="no folder"):
         bench.main(["dispatch", "--quick", "--json", str(tmp_path / "absent" / "figures.json")])
 
@@ -135,19 +136,19 @@ class Fake:
 def test_a_rival_that_computes_something_else_is_refused():
     workers = {"sparsekit": Fake(time=1.0), "scipy": Fake(time=2.0)}
     same = {"sparsekit": {"forms": {"product": {"": [1.0, 4.0]}}}, "scipy": {"forms": {"product": {"form": [1.0, 4.0]}}}}
-    assert [one.name for one in arrays._contenders("product", workers, same)] == ["sparsekit", "scipy form"]
+    assert list(arrays.measures_of("product", workers, same)) == ["sparsekit", "scipy form"]
     other = {**same, "scipy": {"forms": {"product": {"form": [1.0, 5.0]}}}}
     with pytest.raises(SparsekitError, match="scipy form returns"):
-        list(arrays._contenders("product", workers, other))
+        arrays.measures_of("product", workers, other)
 
 
 def test_a_model_with_other_losses_is_refused():
-    models.check("torch", [0.7, 0.6], [0.7, 0.6001])
+    harness.require_same("torch", "has losses", [0.7, 0.6], [0.7, 0.6001])
     with pytest.raises(SparsekitError, match="torch has losses"):
-        models.check("torch", [0.7, 0.6], [0.7, 0.65])
+        harness.require_same("torch", "has losses", [0.7, 0.6], [0.7, 0.65])
 
 
 def test_a_reader_that_reads_something_else_is_refused():
-    libsvm._check({"sparsekit LibSVMIter": [2, 5, 1.5, 1], "mxnet LibSVMIter": [2, 5, 1.5, 1]})
+    libsvm.check({"sparsekit LibSVMIter": [2, 5, 1.5, 1], "mxnet LibSVMIter": [2, 5, 1.5, 1]})
     with pytest.raises(SparsekitError, match="mxnet LibSVMIter reads"):
-        libsvm._check({"sparsekit LibSVMIter": [2, 5, 1.5, 1], "mxnet LibSVMIter": [2, 4, 1.5, 1]})
+        libsvm.check({"sparsekit LibSVMIter": [2, 5, 1.5, 1], "mxnet LibSVMIter": [2, 4, 1.5, 1]})

@@ -295,9 +295,9 @@ class Log:
     def _flowed(self, source: Entry, target: Entry) -> None:
         """Values were copied without an operator: the target gets the origin of the source, or none."""
         origin = next((allocation.origin for allocation, _ in source.owners()), None)
-        conversion = next((allocation.conversion for allocation, _ in source.owners()), None)
+        conversion, maker = next(((one.conversion, one.maker) for one, _ in source.owners()), (None, NONE))
         for allocation, _ in target.owners():
-            allocation.conversion = conversion
+            allocation.conversion, allocation.maker = conversion, maker
             if origin is not None or (allocation.origin is not None and allocation.origin.kind == CREATED):
                 allocation.origin = origin
 

@@ -153,4 +153,5 @@ NOTES = (
 )
 run = Bench(
     "Measure training with servers and workers: a trip, a push, the journal, two workers, a killed server, bytes on the wire.",
-    "Servers and workers on one machine", (5, 1), _tables, NOTES, alone=("`bench dist` measures only this library.", "leave out --rival."))
+    "Servers and workers on one machine", (5, 1), _tables, NOTES,
+    alone=("`bench dist` measures only this library.", "leave out --rival."))

@@ -16,7 +16,7 @@ import numpy as np
 import sparsekit as mx
 
 from ..demo.variants import FullyConnected, FullyConnectedSparse
-from .protocol import OwnWorker, serve
+from .protocol import OwnWorker
 
 if TYPE_CHECKING:
     from ..base.context import Context
@@ -183,7 +183,3 @@ class Worker(OwnWorker):
         target = self._cupy.empty_like(source)
         self.operations = {"copy": {"": (lambda: target.__setitem__(slice(None), source), lambda _: (0, 0))}}
         return 2 * int(source.nbytes) / (min(self.time("copy", "") for _ in range(5)) * 1e-6)
-
-
-if __name__ == "__main__":
-    serve(Worker())

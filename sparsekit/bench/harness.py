@@ -16,13 +16,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from ..base.errors import SparsekitError
 from ..base.files import write_whole
 from ..base.version import __version__
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Numbers: TypeAlias = float | Sequence[float]
 
 __all__ = ["RIVALS", "Bench", "Contender", "Report", "Session", "Worker", "require_same", "start_own", "start_rivals",
            "take_turns"]
@@ -107,7 +112,7 @@ class Worker:
 
 def start_own(module: str = "worker", settings: Mapping[str, str] | None = None) -> Worker:
     """Start a worker of this library: a module of this package, run by the current Python, with environment variables."""
-    return Worker("sparsekit", [sys.executable, "-m", f"sparsekit.bench.{module}"], settings)
+    return Worker("sparsekit", [sys.executable, "-c", f"from sparsekit.bench.protocol import main; main({module!r})"], settings)
 
 
 #: The folder with the scripts of rivals, set by ``sparsekit bench --rivals``.
@@ -282,7 +287,7 @@ class Report:
             write_whole(folder / name, content)
 
 
-def require_same(who: str, does: str, found: Any, expected: Any, rtol: float = 1e-3, atol: float = 0.0) -> None:
+def require_same(who: str, does: str, found: Numbers, expected: Numbers, rtol: float = 1e-3, atol: float = 0.0) -> None:
     """Raise ``SparsekitError`` if numbers that a contender computed are not those of this library, up to rounding."""
     if not np.allclose(expected, found, rtol=rtol, atol=atol):
         raise SparsekitError(f"{who} {does} {found}, sparsekit {expected}.",
@@ -315,11 +320,10 @@ class Session:
         """Start a worker of this library, which ends with the run."""
         return self.stack.enter_context(start_own(module, settings))
 
-    def start(self, kind: str = "worker", stack: ExitStack | None = None) -> dict[str, Worker]:
-        """Start this library's worker and those of the rivals, note their versions, and return them by name."""
+    def start(self, kind: str = "worker", stack: ExitStack | None = None, own: str = "") -> dict[str, Worker]:
+        """Start the worker of this library's module ``own`` (``kind`` by default) and the rivals' ``NAME_kind.py``, by name."""
         ends = stack or self.stack
-        own = ends.enter_context(start_own(kind if kind == "worker" else f"{kind}_worker"))
-        workers = {"sparsekit": own, **start_rivals(self.rivals, ends, kind)}
+        workers = {"sparsekit": ends.enter_context(start_own(own or kind)), **start_rivals(self.rivals, ends, kind)}
         for name, worker in workers.items():
             self.report.versions[name] = worker.ask("info")["version"]
         return workers

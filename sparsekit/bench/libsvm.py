@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .. import io
 from ..io import save_libsvm
 from ..storage import CSR
-from .harness import Bench, Session, Worker, require_same, start_rivals
+from . import harness
+from .harness import Bench, Session, require_same, start_rivals
+from .protocol import OwnWorker, peak_bytes
 
-__all__ = ["run"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Worker", "run"]
 
 
 class Workload(NamedTuple):
@@ -46,11 +53,53 @@ def write_text(path: str, workload: Workload) -> int:
     return os.path.getsize(path)
 
 
-def _workers(session: Session) -> dict[str, tuple[Worker, str]]:
+#: Rows of a batch of ``LibSVMIter``.
+BATCH = 128
+
+
+class Worker(OwnWorker):
+    """The worker of this library, which reads a file with ``LibSVMIter`` or ``load_libsvm``; rivals use the same protocol.
+
+    ``read FORM FILE FEATURES`` reads the file once (seconds), ``sums`` returns its totals (rows, stored values, sum of values,
+    sum of labels), and ``peak`` reads it and returns the peak memory of the process (bytes).
+    """
+
+    def _batches(self, form: str, path: str, features: str) -> Iterable[tuple[Any, Any, int]]:
+        """Yield data, labels and number of padded rows of each batch; ``load_libsvm`` has a single one."""
+        if form == "load_libsvm":
+            data, label = io.load_libsvm(path, n_features=int(features))
+            yield data, label, 0
+            return
+        for batch in io.LibSVMIter(path, int(features), BATCH, memory_limit=0):
+            yield batch.data[0], batch.label[0], batch.pad or 0
+
+    def read(self, form: str, path: str, features: str) -> float:
+        """Return the seconds to read the file."""
+        start = time.perf_counter()
+        for _ in self._batches(form, path, features):
+            pass
+        return time.perf_counter() - start
+
+    def sums(self, form: str, path: str, features: str) -> list[float]:
+        """Return the numbers of rows and stored values, the sum of values and the sum of labels."""
+        total = np.zeros(4)
+        for data, label, pad in self._batches(form, path, features):
+            data, label = data[:data.shape[0] - pad], label[:label.shape[0] - pad]
+            values = data._store.data
+            total += data.shape[0], values.size, values.sum(dtype=np.float64), label._store.sum(dtype=np.float64)
+        return total.tolist()
+
+    def peak(self, form: str, path: str, features: str) -> int:
+        """Read the file and return the peak memory of the process in bytes."""
+        self.read(form, path, features)
+        return peak_bytes()
+
+
+def _workers(session: Session) -> dict[str, tuple[harness.Worker, str]]:
     """Start a process for each reader, so that its peak memory can be measured, and return workers and forms by name."""
-    found: dict[str, tuple[Worker, str]] = {}
+    found: dict[str, tuple[harness.Worker, str]] = {}
     for form in ("LibSVMIter", "load_libsvm"):
-        found[f"sparsekit {form}"] = session.own("libsvm_worker"), form
+        found[f"sparsekit {form}"] = session.own("libsvm"), form
     for name, worker in start_rivals(session.rivals, session.stack, "libsvm").items():
         form = str(worker.ask("info")["form"])
         found[f"{name} {form}"] = worker, form
@@ -76,7 +125,7 @@ def _tables(session: Session) -> None:
                  {name: (after - before) / 1e6 for name, (before, after) in peaks.items()})
 
 
-def _speed(worker: Worker, form: str, path: str, features: int, size: int) -> float:
+def _speed(worker: harness.Worker, form: str, path: str, features: int, size: int) -> float:
     return float(size / 1e6 / worker.ask("read", form, path, features))
 
 

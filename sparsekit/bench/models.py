@@ -112,7 +112,7 @@ def _models(session: Session) -> None:
     for name, sizes in (QUICK if session.quick else WORKLOADS).items():
         path, heading = _write(session, name, sizes, batches_of(name, sizes)), HEADINGS[name].format(**sizes)
         with ExitStack() as stack:  # each model in new processes
-            workers = session.start("models", stack)
+            workers = session.start("models", stack, "models_worker")
             losses = {one: worker.ask("prepare", name, path) for one, worker in workers.items()}
             for one, found in losses.items():
                 require_same(one, "has losses", found, losses["sparsekit"])

@@ -22,7 +22,7 @@ from sparsekit.examples.matrix_factorization import MatrixFactorization
 from sparsekit.examples.sampled_softmax import accidental_hits
 from sparsekit.examples.wide_and_deep import WideAndDeep
 
-from .protocol import OwnWorker, peak_bytes, serve
+from .protocol import OwnWorker, peak_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -165,7 +165,3 @@ class Worker(OwnWorker):
     def peak(self) -> int:
         """Return the peak memory of the process in bytes."""
         return peak_bytes()
-
-
-if __name__ == "__main__":
-    serve(Worker())

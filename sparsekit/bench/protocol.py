@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import platform
 import sys
@@ -9,7 +10,7 @@ from typing import Any
 
 from ..base.version import __version__
 
-__all__ = ["OwnWorker", "peak_bytes", "serve"]
+__all__ = ["OwnWorker", "main", "peak_bytes", "serve"]
 
 
 class OwnWorker:
@@ -43,3 +44,8 @@ def serve(worker: object) -> None:
         except Exception as error:  # reported to the parent process
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)
+
+
+def main(module: str) -> None:
+    """Serve the ``Worker`` of a module of this package; what the processes of this library run."""
+    serve(importlib.import_module(f"sparsekit.bench.{module}").Worker())

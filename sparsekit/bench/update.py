@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .. import ndarray
+from .. import optimizer as optimizers
+from . import arrays, harness
 from .arrays import moved_fact, zipf
-from .harness import Bench, Session, Worker, require_same
+from .harness import Bench, Session, require_same
+from .protocol import OwnWorker
 
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["run"]
+__all__ = ["Worker", "run"]
 
 #: Number of states of the weight's size for each optimizer.
 OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2, "adagrad": 1}
@@ -63,7 +68,46 @@ def write_gradients(path: str, workload: Workload) -> None:
     np.savez(path, shape=np.array([workload.rows, workload.width]), rows=np.array(rows), values=values)
 
 
-def _measures(workers: dict[str, Worker], loaded: dict[str, dict[str, float]]) -> dict[str, Callable[[], float]]:
+SETTINGS: dict[str, tuple[str, dict[str, float]]] = {
+    "sgd": ("sgd", {"learning_rate": 0.01}), "momentum": ("sgd", {"learning_rate": 0.01, "momentum": 0.9}),
+    "adam": ("adam", {"learning_rate": 0.001}), "adagrad": ("adagrad", {"learning_rate": 0.01}),
+}
+
+
+class Worker(OwnWorker):
+    """The worker of this library, with its weight, updater and gradients; rivals use the same protocol.
+
+    ``prepare FILE.npz OPTIMIZER`` makes weight, states and gradients and returns how much one step with each changes the weight,
+    ``time`` takes a step with each gradient (microseconds per step), and ``bandwidth`` returns the copy rate of the memory.
+    """
+
+    bandwidth = arrays.Worker.bandwidth
+
+    def prepare(self, path: str, optimizer: str) -> dict[str, float]:
+        """Take a step with each gradient of the file, and return the sum of the absolute changes of the weight, by form."""
+        self.weight: Any = None  # frees the last weight before the next is made
+        self.updater: Any = None
+        with np.load(path) as stored:
+            shape, rows, values = (stored[name] for name in ("shape", "rows", "values"))
+        name, settings = SETTINGS[optimizer]
+        self.updater = optimizers.get_updater(optimizers.create(name, **settings))
+        ones: Any = ndarray.ones
+        self.weight = ones(tuple(int(size) for size in shape))
+        self.gradients = [ndarray.sparse.row_sparse_array((data, indices), shape=self.weight.shape)
+                          for data, indices in zip(values, rows, strict=True)]
+        self.time()
+        return {"": float(np.abs(self.weight._store - 1).sum(dtype=np.float64))}
+
+    def time(self) -> float:
+        """Take a step with each gradient and return the microseconds per step."""
+        weight, updater = self.weight, self.updater
+        start = time.perf_counter()
+        for gradient in self.gradients:
+            updater(0, gradient, weight)
+        return (time.perf_counter() - start) / len(self.gradients) * 1e6
+
+
+def _measures(workers: dict[str, harness.Worker], loaded: dict[str, dict[str, float]]) -> dict[str, Callable[[], float]]:
     """Return what measures each form of each library; raise ``SparsekitError`` if one changes the weight differently."""
     found: dict[str, Callable[[], float]] = {}
     for name, worker in workers.items():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import sparsekit as mx
 
 from ..demo.variants import FullyConnected, FullyConnectedSparse
-from .protocol import OwnWorker, serve
+from .protocol import OwnWorker
 
 if TYPE_CHECKING:
     from ..gluon.block import HybridBlock
@@ -194,7 +194,3 @@ class Worker(OwnWorker):
                     y = y + shift
             y.backward()
         return (time.perf_counter() - start) / CHAIN_CALLS * 1e6
-
-
-if __name__ == "__main__":
-    serve(Worker())

@@ -215,12 +215,12 @@ class Log:
 
     def _array(self, entry: Entry, made_in: str = "") -> int:
         """Number of the description of an array, made in a lane; equal arrays share one."""
-        source = _memory(entry) or _source(entry)
+        source = entry if entry.__class__ is Allocation else _memory(entry) or _source(entry)
         role, owner = ("", "") if source is None else source.given or (source.kind.role, "")
         if made_in and not owner and isinstance(entry, View):  # in memory that was first used for something else
             role = ROLE_OF_OUTPUT.get(made_in, "workspace")
         # describe.dtype_of keeps each element type alive, so that their addresses are unique.
-        short = None if isinstance(entry, Sparse) else (entry.shape, id(entry.dtype), role, owner)
+        short = None if entry.__class__ is Sparse else (entry.shape, id(entry.dtype), role, owner)  # type: ignore[union-attr]  # dense
         number = self._array_of.get(short)
         if number is None:
             key = describe.key_of(entry, role, owner)

@@ -247,7 +247,8 @@ class MemoryTracker:
             self._base[kind.number] = self._base.get(kind.number, 0) + 1
 
     def _bury(self, dead: collections.deque[Allocation], count: int, now: int) -> None:
-        while self._consumed < count and dead:
+        times, codes, self._now = self._times, self._codes, max(now, self._now)
+        for _ in range(min(count - self._consumed, len(dead))):
             allocation = dead.popleft()
             self._consumed += 1
             allocation.freed = True
@@ -256,7 +257,8 @@ class MemoryTracker:
                 self._rows_before.pop(allocation, None)
             kind = allocation.kind
             if kind is not UNCOUNTED:
-                self._change(now, 4 * kind.number + 1)
+                times.append(self._now)
+                codes.append(4 * kind.number + 1)
 
     def finish(self, dead: collections.deque[Allocation], now: int) -> None:
         """Take the frees since the last event."""

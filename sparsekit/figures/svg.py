@@ -221,13 +221,14 @@ class _Writer:
             return self._paint(mark.kind, thin)
 
         mine = [mark for mark in self.figure.shapes if mark.panel == number]
-        if not self.titles and len(mine) > MANY:
+        many = not self.titles and len(mine) > MANY
+        if many:
             # So many do not cover each other; each colour is drawn at once, in the order in which the colours come, then lines.
             first = {kind: place for place, kind in reversed([*enumerate(map(paint, mine))])} | {"": len(mine)}
             mine.sort(key=lambda mark: first[paint(mark)])
         for painted, marks in groupby(mine, paint):
             some = list(marks)
-            drawn = "".join(self._shape(mark, x, y) for mark in some) if self.titles else self._joined(some, x, y)
+            drawn = "".join(self._shape(mark, x, y) for mark in some) if not many else self._joined(some, x, y)
             yield f"<g{painted}>{drawn}</g>" if painted and drawn else drawn
 
     def _joined(self, marks: list[Shape], x: Scale, y: Scale) -> str:
@@ -273,7 +274,7 @@ class _Writer:
         for x0, x1, y0, y1 in np.asarray(mark.boxes, dtype=float).reshape(-1, 4).tolist():
             left, top = min(x(x0), x(x1)), min(y(y0), y(y1))
             wide, tall = abs(x(x1) - x(x0)), abs(y(y1) - y(y0))
-            steps.append(f"M{_length(left)},{_length(top)}h{wide:.2f}v{_length(tall)}h-{wide:.2f}z")
+            steps.append(f"M{left:.1f},{top:.1f}h{wide:.2f}v{tall:.2f}h-{wide:.2f}z")
         return f'<path d="{"".join(steps)}"{self._named(mark)}path>' if steps else ""
 
     def _area(self, mark: Area, x: Scale, y: Scale) -> str:

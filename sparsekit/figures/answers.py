@@ -14,7 +14,7 @@ from .marks import Table
 from .svg import to_svg
 from .text import markup
 
-__all__ = ["given", "prepared", "script", "shown", "style", "told", "window_of"]
+__all__ = ["given", "pictures", "prepared", "script", "shown", "style", "told", "window_of"]
 
 #: Marks of which a page without Python holds the details, and letters of all these.
 MOST_DETAILS, MOST_LETTERS = 400, 400_000
@@ -83,6 +83,14 @@ def prepared(figure: Drawing, width: float) -> dict[str, Any]:
         found["answers"][name] = {"svg": to_svg(drawn, width, live=True), "table": drawn.table.folded,
                                   "details": _details(figure, drawn, chosen)}  # fmt: skip
     return found
+
+
+def pictures(figure: Drawing, width: float) -> dict[str, Any]:
+    """The pictures of ``prepared`` for a page of another width."""
+    asked = figure.interaction
+    drawn = {name: asked.draw(None, checked(asked.inputs, some)) for name, some in asked.answers.items()} if asked.draw else {}
+    return {"svg": to_svg(figure, width, live=True), "frames": [to_svg(frame, width, live=True) for frame in asked.frames],
+            "answers": {name: to_svg(one, width, live=True) for name, one in drawn.items()}}  # fmt: skip
 
 
 def _details(figure: Drawing, drawn: Drawing, values: Values) -> dict[str, str]:

@@ -16,7 +16,7 @@ __all__ = ["Drawing"]
 M = TypeVar("M")
 
 
-@dataclass
+@dataclass(eq=False)
 class Drawing:
     """The data of a figure, which every renderer reads.
 

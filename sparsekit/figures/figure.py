@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Figure"]
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class Figure(Drawing):
     """A picture as data, to be shown in a notebook, in a file, on matplotlib's axes or live.
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..base.files import written
-from .answers import prepared, script, style
+from .answers import pictures, prepared, script, style
 from .drawing import Drawing
 from .html import to_html
-from .layout import NARROW, WIDE
+from .layout import MIDDLE, NARROW, WIDE
 from .marks import Table
 from .svg import to_svg
 from .text import markup
@@ -97,11 +97,11 @@ def enhanced(figure: Drawing) -> str:
     if not figure.asks:
         return f"<figure>{to_html(figure)}</figure>"
     table = f'<div class="the-table">{figure.table.folded}</div>'
-    wide, narrow = (to_svg(figure, width, live=True) for width in (WIDE, NARROW))
-    data = json.dumps({"wide": prepared(figure, WIDE), "narrow": {"svg": narrow}}, separators=(",", ":"), ensure_ascii=True)
+    given = {"wide": prepared(figure, WIDE), "middle": pictures(figure, MIDDLE), "narrow": pictures(figure, NARROW)}
+    data = json.dumps(given, separators=(",", ":"), ensure_ascii=True)
     for letter in "<>&":  # nothing ends the script element that it stands in
         data = data.replace(letter, f"\\u{ord(letter):04x}")
-    return f'<figure data-figure>{wide}{table}<script type="application/json">{data}</script></figure>'
+    return f'<figure data-figure>{to_svg(figure, WIDE, live=True)}{table}<script type="application/json">{data}</script></figure>'
 
 
 def enhancer(body: str) -> str:
@@ -111,7 +111,12 @@ def enhancer(body: str) -> str:
     start = """
 for (const figure of document.querySelectorAll("figure[data-figure]")) {
   const data = JSON.parse(figure.querySelector("script").textContent);
-  if (window.innerWidth < 820) figure.querySelector("svg").outerHTML = data.narrow.svg;
+  const other = figure.clientWidth < 580 ? data.narrow : figure.clientWidth < 860 ? data.middle : null;
+  if (other) {
+    figure.querySelector("svg").outerHTML = other.svg;
+    data.wide.frames = other.frames;
+    for (const [name, svg] of Object.entries(other.answers)) data.wide.answers[name].svg = svg;
+  }
   enhance(figure, data.wide, null);
 }"""
     return f'<script type="module">\n{script()}{start}\n</script>\n'

@@ -24,6 +24,8 @@ Scale: TypeAlias = Callable[[float], float]
 
 #: Pixels below which a bar is too narrow to show a hatch or an edge.
 THIN = 3.5
+#: Marks of a panel from which on an image collects them by colour.
+MANY = 300
 #: How much a reader may zoom before a label that has no room now could have some.
 ZOOM = 64
 
@@ -219,9 +221,24 @@ class _Writer:
             return self._paint(mark.kind, thin)
 
         mine = [mark for mark in self.figure.shapes if mark.panel == number]
+        many = not self.titles and len(mine) > MANY
+        if many:
+            # So many do not cover each other; each colour is drawn at once, in the order in which the colours come, then lines.
+            first = {kind: place for place, kind in reversed([*enumerate(map(paint, mine))])} | {"": len(mine)}
+            mine.sort(key=lambda mark: first[paint(mark)])
         for painted, marks in groupby(mine, paint):
-            drawn = "".join(self._shape(mark, x, y) for mark in marks)
+            some = list(marks)
+            drawn = "".join(self._shape(mark, x, y) for mark in some) if not many else self._joined(some, x, y)
             yield f"<g{painted}>{drawn}</g>" if painted and drawn else drawn
+
+    def _joined(self, marks: list[Shape], x: Scale, y: Scale) -> str:
+        """Marks that are painted alike, rectangles as one path: an image has no words at the pointer, and is to be small."""
+        boxes = [(mark.x0, mark.x1, mark.y0, mark.y1) for mark in marks if isinstance(mark, Rect)]
+        if not boxes:
+            return "".join(self._shape(mark, x, y) for mark in marks)
+        found = np.array(boxes, dtype=float)
+        joined = Cells(marks[0].panel, marks[0].kind, found[np.isfinite(found).all(axis=1)])
+        return self._cells(joined, x, y) + "".join(self._shape(mark, x, y) for mark in marks if not isinstance(mark, Rect))
 
     @staticmethod
     def _fine(mark: Cells, x: Scale, y: Scale) -> bool:

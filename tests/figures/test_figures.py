@@ -146,6 +146,20 @@ def test_what_a_notebook_keeps_has_the_finding_and_the_table():
     assert "<script" not in bundle["text/html"]
 
 
+def test_an_image_is_small_and_shows_the_same_rectangles():
+    figure = Figure("Many", "Many.", [Panel((0, 1000), (0, 8), 180)])
+    for place in range(1900):
+        kind, row = "sparse" if place % 3 else "dense", place % 8
+        figure.add(Rect(0, kind, place / 2, place / 2 + 0.4, row + 0.1, row + 0.9, f"bar {place}"))
+    assert len(figure.html()) < 150_000
+    whole, image = (ElementTree.fromstring(to_svg(figure, titles=titles)) for titles in (True, False))
+    boxes = [(rect.get("x"), rect.get("y")) for rect in next(iter(panels_of(whole))).iter(SVG + "rect")]
+    paths = " ".join(path.get("d") for path in next(iter(panels_of(image))).iter(SVG + "path"))
+    starts = re.findall(r"M([\d.]+),([\d.]+)", paths)
+    assert len(starts) == len(boxes) == 1900
+    np.testing.assert_allclose(np.array(sorted(starts), float).sum(axis=0), np.array(boxes, float).sum(axis=0), rtol=1e-3)
+
+
 def test_labels_of_axes_are_round_and_have_units():
     assert ticks(0, 2.1e8, "time", 4) == [(0, "0"), (1e8, "100 ms"), (2e8, "200 ms")]
     assert ticks(1, 1000, "number", 4, logarithmic=True) == [(1.0, "1"), (10.0, "10"), (100.0, "100"), (1000.0, "1,000")]

@@ -253,3 +253,37 @@ SMALL_FILES = """
 def test_a_small_file_takes_little_memory_whatever_sizes_it_declares():
     """Under what the library has when it has read each once, and 64 MB."""
     assert programs.run(SMALL_FILES, timeout=200).check() == "done\n"
+
+
+PROFILES = """
+    import io, os, zipfile
+    import numpy as np
+    import sparsekit as mx
+
+    with mx.Profiler() as prof:
+        mx.nd.ones((3, 4)) + 1
+    prof.save("small.npz")
+    print("small.npz", os.path.getsize("small.npz") < 40_000, len(mx.profiler.load("small.npz").records))
+
+    def changed(name, columns):
+        with zipfile.ZipFile("small.npz") as old, zipfile.ZipFile(name, "w", zipfile.ZIP_DEFLATED) as new:
+            new.comment = old.comment
+            for info in old.infolist():
+                held = np.load(io.BytesIO(old.read(info)))
+                table = info.filename.split(".")[0]
+                stream = io.BytesIO()
+                np.lib.format.write_array(stream, columns(table, info.filename, held))
+                new.writestr(info.filename, stream.getvalue())
+
+    def many(rows):
+        return lambda table, name, held: np.zeros(0 if "values" in name else rows, held.dtype) if table == "events" else held
+
+    changed("long.npz", many(400_000))
+    print("long.npz", os.path.getsize("long.npz") < 100_000, len(mx.profiler.load("long.npz").tables.events))
+"""
+
+
+def test_a_profile_takes_memory_for_what_it_holds():
+    """Under 300 MB, of which importing the library takes half; a small file may hold zeros for a thousand times its size."""
+    said = programs.run(PROFILES, memory=300 * programs.MIB, timeout=120).check().splitlines()
+    assert said == ["small.npz True 2", "long.npz True 400000"]

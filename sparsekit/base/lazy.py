@@ -1,13 +1,35 @@
-"""Names of a module that are imported from elsewhere when they are first used."""
+"""What is looked up or computed when it is first used: names of a module that come from elsewhere, and properties."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .forking import load
 
-__all__ = ["lazy"]
+__all__ = ["computed_once", "lazy"]
+
+if TYPE_CHECKING:
+    from functools import cached_property as computed_once
+else:
+
+    class computed_once:
+        """A property that is computed when it is first read, and kept.
+
+        ``functools.cached_property`` holds a lock meanwhile before Python 3.12, which a forked child would find taken.
+        """
+
+        def __init__(self, function):
+            self._function, self.__doc__ = function, function.__doc__
+
+        def __set_name__(self, owner, name):
+            self._name = name
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            found = instance.__dict__[self._name] = self._function(instance)
+            return found
 
 
 # Any: whatever a module may define; so a type checker takes each name's type from where the name is declared

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import difflib
-import functools
 import itertools
 import linecache
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ..base.lazy import computed_once
 from ..profiler.source_location import name_of_file
 
 __all__ = ["Edit", "Source", "edited", "span_of", "unified"]
@@ -64,7 +64,7 @@ class Source:
         except (SyntaxError, ValueError):
             return None
 
-    @functools.cached_property
+    @computed_once
     def codes(self) -> tuple[types.CodeType, ...]:
         """All code that the text compiles to, as a whole and by statements."""
         return tuple([code for compiled in _COMPILED for code in compiled(self.text, self.file)])

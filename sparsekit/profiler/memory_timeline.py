@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.lazy import computed_once
 from ..base.memory_model import LASTING, Kind, batch_of, bounds_of, kind_of
 from .batches import Batches, apart_of, batches_of
 
@@ -51,7 +51,7 @@ class Lives:
         #: Shapes of row-sparse gradients that no product wrote.
         self.apart: tuple[tuple[int, ...], ...] = ()
 
-    @cached_property
+    @computed_once
     def batch(self) -> int:
         """Rows of a batch; 0 if nothing came in as data."""
         return self._batches.rows or batch_of(self.kinds)
@@ -110,7 +110,7 @@ class Lives:
             found.append(dict(zip(alive.tolist(), counts[alive].tolist(), strict=True)))
         return found
 
-    @cached_property
+    @computed_once
     def _gradients(self) -> set[tuple[int, ...]]:
         return {kind.shape for kind in self.kinds if kind.role == "gradient"}
 

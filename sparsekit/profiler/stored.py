@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base.lazy import computed_once
 from ..core.hooks import Densification
 from .columns import NONE
 from .groups import covered
@@ -81,12 +81,12 @@ class Stored:
 
     # ------------------------------------------------------------------- runs
 
-    @cached_property
+    @computed_once
     def about(self) -> list[dict[str, Any]]:  # Any: plain data, of which each field has a type of its own
         """What each run says about itself: ``environment idle_bytes process_peak_bytes devices table_bytes graph process``."""
         return [_mapping(text) for text in self._texts(self.columns.runs.about)]
 
-    @cached_property
+    @computed_once
     def parts(self) -> list[Part]:
         """The processes of a merged profile; empty for others."""
         runs = self.columns.runs
@@ -119,7 +119,7 @@ class Stored:
         ends = np.maximum(runs.offset, 0) + runs.wall
         return max(int(ends.max(initial=0)), int((events.start + events.duration).max(initial=0))) / 1000
 
-    @cached_property
+    @computed_once
     def accounted(self) -> float:
         """Share of the wall time covered by any event but the user's own spans, or by the profiler itself."""
         runs = self.columns.runs
@@ -142,7 +142,7 @@ class Stored:
         """Number of events that are not kept."""
         return int(self.columns.folded.calls.sum())
 
-    @cached_property
+    @computed_once
     def environment(self) -> dict[str, str]:
         """Versions of what took part."""
         return {str(name): str(version) for run in reversed(range(len(self.about)))
@@ -159,7 +159,7 @@ class Stored:
 
     # ------------------------------------------------------------------- events
 
-    @cached_property
+    @computed_once
     def records(self) -> list[Record]:
         """A record for each event that is kept, sorted by start; parents come before what they contain."""
         events = self.columns.events
@@ -232,7 +232,7 @@ class Stored:
 
     # ------------------------------------------------------------------- ledger and marks
 
-    @cached_property
+    @computed_once
     def _ledger(self) -> list[tuple[int, int, int, Densification]]:
         ledger = self.columns.ledger
         texts = {name: self._texts(getattr(ledger, name))
@@ -263,7 +263,7 @@ class Stored:
         """Number of arrays that silently became dense."""
         return int(self.columns.ledger.times.sum())
 
-    @cached_property
+    @computed_once
     def marks(self) -> list[MarkRecord]:
         """Markers and values of counters."""
         marks = self.columns.marks
@@ -291,7 +291,7 @@ class Stored:
             found[parameter] = max(rows, found.get(parameter, 0))
         return found
 
-    @cached_property
+    @computed_once
     def memory(self) -> Memory:
         """The memory of the run, of several that of the one that held the most."""
         found = [_memory_of(self.columns, run, about) for run, about in enumerate(self.about)]

@@ -29,13 +29,14 @@ def test_the_summary_is_mxnets(case, capsys):
 
 def test_the_picture_leaves_dense_weights_out():
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc1")
-    named = [row[1] for row in mx.viz.plot_network(net, shape={"data": (2, 4)}).rows]
+    named = [row[1] for row in mx.viz.plot_network(net, shape={"data": (2, 4)}).table.rows]
     assert named == ["data", "fc1"]
-    assert [row[1] for row in mx.viz.plot_network(net, hide_weights=False).rows] == ["data", "fc1_weight", "fc1_bias", "fc1"]
+    shown = mx.viz.plot_network(net, hide_weights=False)
+    assert [row[1] for row in shown.table.rows] == ["data", "fc1_weight", "fc1_bias", "fc1"]
     sparse = mx.visualization.plot_network(net, shape={"data": (2, 4)}, stype={"fc1_weight": "row_sparse"},
                                            dtype={"data": "float64"})
-    assert [row[1] for row in sparse.rows] == ["data", "fc1_weight", "fc1"]
-    assert "float64" in sparse.rows[2][3]
+    assert [row[1] for row in sparse.table.rows] == ["data", "fc1_weight", "fc1"]
+    assert "float64" in sparse.table.rows[2][3]
 
 
 def test_bad_input():

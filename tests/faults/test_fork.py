@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import programs
 import pytest
+
+import sparsekit as mx
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
@@ -264,3 +267,11 @@ print(place)
 
 def test_an_interrupt_at_any_instruction_of_a_fork_leaves_no_lock_taken():
     assert int(programs.run(INTERRUPTED, timeout=400).check()) > 50
+
+
+def test_no_property_holds_a_lock_while_it_is_computed():
+    """As ``functools.cached_property`` does before Python 3.12; ``base.lazy`` has one that does not."""
+    package = Path(mx.__file__).parent
+    used = [path.name for path in package.rglob("*.py") if "@cached_property" in (text := path.read_text(encoding="utf-8"))
+            or "@functools.cached_property" in text]
+    assert used == []

@@ -307,6 +307,11 @@ def test_what_others_do_is_not_left_out(monkeypatch):
     check(dense_net, found, "lars", made=False)
 
 
+def described(arrays):
+    """Arrays without what they serve as, which follows from the memory that they lie in: a table has less of it."""
+    return [{name: part for name, part in array.items() if name not in ("role", "owner")} for array in arrays]
+
+
 def test_a_profile_has_every_operator():
     """Whether a table runs it or Python."""
     profiles = []
@@ -315,7 +320,7 @@ def test_a_profile_has_every_operator():
             module, _ = trained(tables, dense_net, batches(False), epochs=2)
         assert compiled(module) == tables
         profiles.append([(record["name"], record["lane"], record["layer"].rstrip("0123456789"), record["line"],
-                          record["inputs"], record["outputs"])
+                          described(record["inputs"]), described(record["outputs"]))
                          for record in profile.records if record["lane"] not in ("compile", "io")])
     assert profiles[0] == profiles[1]
     assert sum(name == "SoftmaxOutput" for name, *_ in profiles[0]) == 2 * len(batches(False))

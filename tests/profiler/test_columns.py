@@ -121,7 +121,7 @@ def test_a_table_names_its_columns():
 
 def test_an_unknown_grouping_is_named():
     with pytest.raises(mx.UnknownNameError, match="grouping"):
-        grouped(build(Strings(), runs={"wall": [1]}), "nmae")
+        grouped(build(Strings(), runs={"wall": [1]}), "title")
 
 
 def test_the_peak_stays_exact_when_older_changes_are_put_together(library, monkeypatch):

@@ -138,8 +138,15 @@ def events(profile: Any) -> list[Any]:
     count = collections.Counter(record["node"] for record in records)
     numbers = {node: number for number, node in enumerate(node for node in count if node is not None and count[node] > 1)}
     kept = ("name", "lane", "attrs", "fallback", "became_dense", "inputs", "outputs", "bytes", "flops", "dense_flops")
-    return [[record["layer"].rstrip("0123456789_"), *[repr(record[name]) for name in kept], numbers.get(record["node"])]
-            for record in records]
+    return [[record["layer"].rstrip("0123456789_"), *[repr(described(record[name])) for name in kept],
+             numbers.get(record["node"])] for record in records]
+
+
+def described(value: Any) -> Any:
+    """The same; arrays without what they serve as, which follows from the memory that they lie in: a table has less of it."""
+    if isinstance(value, list):
+        return [{name: part for name, part in array.items() if name not in ("role", "owner")} for array in value]
+    return value
 
 
 class Training:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base import capture
+from ...base.lazy import computed_once
 from . import formulas
 from .group import group_columns
 from .grouped import CHUNK, FEW
@@ -56,7 +57,7 @@ class Arrays:
         for name in WAYS:
             setattr(self, name, Reduction(self._cupy, name))
 
-    @functools.cached_property
+    @computed_once
     def linalg(self) -> Solvers:
         """``numpy.linalg``, whose functions raise ``LinAlgError`` where there is no solution; cupy's give nan."""
         return Solvers(self._cupy.linalg)

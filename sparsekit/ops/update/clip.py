@@ -22,7 +22,7 @@ __all__ = ["clip_factor", "scaled"]
 #: Not listed: it takes dense and row-sparse gradients in any order.
 clip_factor = Op(
     "_clip_factor", "*data", shape=lambda shapes, attrs: (1,), dtype=lambda dtypes, attrs: np.dtype(np.float64),
-    cost=cost.each(2), listed=False, sample=lambda: [([grid(), np.ones(1)], {})], reads_back=NORM,
+    cost=cost.each(2), listed=False, sample=lambda: [([grid(), np.ones(1)], {})], reads_back=NORM, lane="update",
     asked="it is one number",
     doc="Gradients, then the largest norm that they may have together, float64 of shape (1,): what ``clip_global_norm`` "
         "multiplies them by.")
@@ -49,7 +49,7 @@ def _square(xp: ArrayModule, values: Array) -> Array:
 
 
 scaled = Op("_scaled", "data factor", shape=lambda shapes, attrs: shapes[0], dtype=lambda dtypes, attrs: dtypes[0],
-            listed=False, sample=lambda: [([grid(), np.ones(1)], {})],
+            listed=False, sample=lambda: [([grid(), np.ones(1)], {})], lane="update",
             doc="An array times one number, in the type and the storage type of the array.")
 
 

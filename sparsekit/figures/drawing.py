@@ -18,29 +18,7 @@ M = TypeVar("M")
 
 @dataclass(eq=False)
 class Drawing:
-    """The data of a figure, which every renderer reads.
-
-    Parameters
-    ----------
-    title : str
-    finding : str
-        What the figure shows, in sentences; it is also the alternative text.
-    panels : list of Panel
-    marks : list of Mark
-        Drawn in their order.
-    table : Table
-        The same as a table.
-    notes : sequence of str
-        Remarks below the panels.
-    legend : dict of str
-        Words for kinds of marks in place of those in ``palette.MEANING``; an empty text leaves a kind out, and other keys add
-        words without a sample.
-    interaction : Interaction
-        What a live view does beside what every one does.
-    narrow : Figure, optional
-        What is drawn in its place on a page of less than ``narrow_below`` pixels, where panels that stand below each other are
-        not enough.
-    """
+    """The data of a figure, which every renderer reads.  ``Figure`` describes its fields."""
 
     title: str
     finding: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,10 +136,6 @@ class Figure(Drawing):
             return printed(self, ending[1:], width)
         raise UnsupportedError(f"The name of a picture must end in .svg, .html, .png or .pdf, got {ending or 'no ending'!r}.",
                                hint="write 'picture.svg', for example.")  # fmt: skip
-
-    def with_words(self, title: str = "", finding: str = "", notes: Iterable[str] = ()) -> Figure:
-        """The same figure with another title or finding, where they are given."""
-        return replace(self, title=title or self.title, finding=finding or self.finding, notes=tuple(notes) or self.notes)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self.html()}

@@ -37,7 +37,7 @@ DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (2, 3), (10, 3, 2, 3), (4, 4)
 
 
 def series(number: int) -> tuple[str, int]:
-    """The ink and the dashes of a curve that is no storage, by its place among the curves."""
+    """The colour and the dash pattern of a curve that shows no array, by the number of the curve."""
     return INKS[number // len(DASHES) % len(INKS)], number % len(DASHES)
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .types import Record
-
-__all__ = ["Nesting", "depths", "without_compilation"]
+__all__ = ["Nesting", "depths"]
 
 #: Finished intervals remembered per thread before older ones are put together.
 REMEMBERED = 8192
@@ -97,18 +93,3 @@ def depths(threads: Sequence[int], starts: Sequence[int], durations: Sequence[in
         depth[place] = len(stack)
         stack.append((start, end))
     return depth
-
-
-def without_compilation(records: Sequence[Record]) -> list[int]:
-    """Nanoseconds of each record without the compilation inside it; parents come before what they contain."""
-    nets: list[int] = []
-    around: dict[int, list[int]] = {}
-    for place, record in enumerate(records):
-        stack = around.setdefault(record["thread"], [])
-        del stack[record["depth"]:]
-        nets.append(round(record["duration"] * 1000))
-        if record["lane"] == "compile" and all(records[other]["lane"] != "compile" for other in stack):
-            for other in stack:
-                nets[other] -= nets[place]
-        stack.append(place)
-    return nets

@@ -97,11 +97,12 @@ class Stored:
         for run, (name, kind) in enumerate(zip(self._texts(runs.name), kinds, strict=True)):
             error = int(runs.error[run])
             process = Process(name, kind, int(runs.number[run]), runs.offset[run] / 1000, None if error < 0 else error / 1000,
-                              self._mapping(run, "process"))
+                              self._told(run, "process"))
             found.append(Part(process, Stored(self.columns.only(run))))
         return found
 
-    def _mapping(self, run: int, field: str) -> dict[str, JSON]:
+    def _told(self, run: int, field: str) -> dict[str, JSON]:
+        """An object that a run says about itself; empty if it does not."""
         found = self.about[run].get(field)
         return found if isinstance(found, dict) else {}
 
@@ -146,7 +147,7 @@ class Stored:
     def environment(self) -> dict[str, str]:
         """Versions of what took part."""
         return {str(name): str(version) for run in reversed(range(len(self.about)))
-                for name, version in self._mapping(run, "environment").items()}
+                for name, version in self._told(run, "environment").items()}
 
     @property
     def graph(self) -> list[Plain]:
@@ -166,7 +167,7 @@ class Stored:
         names = self._texts(self.columns.runs.name)
         columns = (events.run, events.thread, events.kind, events.start, events.duration, events.own, events.depth, events.node,
                    events.moved, events.arguments, events.conversion)
-        shared, arguments = self._kinds(), self._json(events.arguments)
+        shared, arguments = self.kinds(), self._json(events.arguments)
         found: list[Record] = []
         for run, thread, kind, start, duration, own, depth, node, moved, own_arguments, conversion in zip(
                 *(column.tolist() for column in columns), strict=True):
@@ -184,15 +185,11 @@ class Stored:
             found.append(record)
         return found
 
-    def kinds(self) -> list[KindRecord]:
-        """What the events of each kind have in common."""
-        return self._kinds()
-
     def _json(self, numbers: Array) -> dict[int, dict[str, JSON]]:
         """What some texts of JSON stand for, by their numbers."""
         return {number: _mapping(self.columns.strings[number]) for number in np.unique(numbers).tolist() if number}
 
-    def _kinds(self) -> list[KindRecord]:
+    def kinds(self) -> list[KindRecord]:
         """What the events of each kind have in common."""
         kinds, arrays = self.columns.kinds, self._arrays()
         attrs = self._json(kinds.attrs)

@@ -118,7 +118,6 @@ class Memory(TypedDict):
     """The memory of a run."""
 
     devices: NotRequired[dict[str, dict[str, int]]]
-    found: NotRequired[list[list[float]]]
     peak_bytes: int
     peak_time: float
     samples: list[Sample]

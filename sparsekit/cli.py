@@ -274,7 +274,7 @@ def view_profile(arguments: argparse.Namespace) -> int:
     check_writable(page)
     profile = importlib.import_module("sparsekit.profiler").load(file)
     if page.suffix == ".svg":
-        profile.timeline_figure().save(page)
+        profile.timeline().save(page)
     else:
         profile.to_html(page)
     print(f"Wrote {page}")

@@ -35,7 +35,7 @@ TOP = len(LAYERS) - 1
 
 #: Beside the tower rather than in it: what each may import, as prefixes below ``sparsekit``.
 BESIDE = {
-    "figures": ("base", "figures"),
+    "figures": ("base", "figures", "profiler.columns", "profiler.groups"),
     "profiler": ("base", "core.hooks", "figures", "profiler"),
     "widgets": ("base", "figures", "widgets"),
 }

@@ -19,18 +19,15 @@ NO_OPERATORS = ("No operator of sparsekit ran while this was recorded. The profi
 
 #: Name of a display -> ``"module:attribute"`` that builds it; resolved when called, never before.
 renderers: dict[str, str] = {
-    "timeline_figure": "sparsekit.widgets.timeline:timeline_figure",
-    "timelines_figure": "sparsekit.widgets.compare:timelines_figure",
+    "timeline_figure": "sparsekit.figures.timeline:timeline_figure",
     "turns_figure": "sparsekit.figures.turns:turns_figure",
     "memory_figure": "sparsekit.widgets.memory:memory_figure",
     "graph_figure": "sparsekit.figures.graph:graph_figure",
     "memory_bars": "sparsekit.widgets.memory_bars:memory_bars",
-    "TimelineWidget": "sparsekit.widgets.live:TimelineWidget",
     "MemoryWidget": "sparsekit.widgets.live:MemoryWidget",
     "array_html": "sparsekit.figures.array:array_html",
     "inspect": "sparsekit.widgets.views:inspect",
     "html_report": "sparsekit.widgets.report:html_report",
-    "processes_figure": "sparsekit.widgets.processes:processes_figure",
     "traced": "sparsekit.profiler.packed:traced",
     "merged": "sparsekit.profiler.packed:merged",
     "try_fixes": "sparsekit.fixes.trial:try_fixes",

@@ -56,8 +56,7 @@ def sections_of(path: Path) -> list[tuple[str, Any]]:
     content += [_figure(section) for section in facts["sections"]]
     traces = _traces(path)
     if traces:
-        content.append({"timeline": traces, "title": "Operators of a batch",
-                        "description": "Recorded batches of each variant."})
+        content.append(displays.call("timeline_figure", traces))
     content.append("\n\n".join(map(str, facts["notes"])))
     return [(str(facts["title"]), content)]
 
@@ -91,9 +90,9 @@ def _figure(section: dict[str, Any]) -> object:
 
 
 def _traces(path: Path) -> dict[str, Any]:
-    """Load the events of the traces in the folder beside a record, by label of their variants."""
+    """Load the tables of the profiles in the folder beside a record, by label of their variants."""
     from ..profiler import load  # a page without profiles needs no profiler
 
     folder = path.with_suffix("")
     found = {name: folder / f"{name}.npz" for name in LABELS}
-    return {LABELS[name]: load(trace).records for name, trace in found.items() if trace.is_file()}
+    return {LABELS[name]: load(trace).tables for name, trace in found.items() if trace.is_file()}

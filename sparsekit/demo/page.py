@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_share
 from ..base.version import __version__
 from ..datasets import DocstringData
-from ..widgets import html_report, memory_bars, timelines_figure
+from ..figures.timeline import timeline_figure
+from ..figures.timeline_data import part_of
+from ..widgets import html_report, memory_bars
 from ..widgets.display import write_file
 from .compare import TOLERANCE, Verdict, headline, table
 from .settings import LEARNING_RATE, Settings
@@ -18,7 +20,8 @@ from .training import Outcome, Trained, measured
 from .variants import FLOAT_BYTES
 
 if TYPE_CHECKING:
-    from ..profiler.types import Record
+    from ..profiler.columns import Columns
+    from ..profiler.profile import Profile
 
 
 __all__ = ["Findings", "about_data", "write"]
@@ -102,24 +105,19 @@ def _trained(found: Findings) -> list[Any]:
 
 
 def _timelines(found: Findings) -> list[Any]:
-    records = {outcome.variant.name: typical(outcome.profile.records) for outcome in found.outcomes}
-    title = f"The median batch of each, {len(records)} ways" if len(records) > 1 else "The median batch"
     return [
-        _lanes_explained(found), timelines_figure(records, window="all"),
-        ("The same timelines, interactive. Zoom with the wheel or + and -, move by dragging or with the arrow keys, click an "
-         "operator to read the shapes, storage types, stored values and bytes of its arrays."),
-        {"timeline": records, "title": title}]
+        _lanes_explained(found), timeline_figure({outcome.variant.name: typical(outcome.profile) for outcome in found.outcomes}),
+        ("Zoom with + and -, move by dragging or with Shift and the arrow keys, click an operator to read the shapes, storage "
+         "types, stored values and bytes of its arrays.")]
 
 
-def typical(records: list[Record]) -> list[Record]:
-    """Return the median batch of those measured, the span around it included, with times that start at 0."""
-    batches = sorted(measured(records), key=lambda record: record["duration"])
+def typical(profile: Profile) -> Columns:
+    """Return the median batch of those measured, the span around it included."""
+    batches = sorted(measured(profile.records), key=lambda record: record["duration"])
     if not batches:
-        return records
+        return profile.tables
     chosen = batches[(len(batches) - 1) // 2]
-    start, end = chosen["start"], chosen["start"] + chosen["duration"]
-    return [{**record, "start": record["start"] - start} for record in records
-            if start <= record["start"] < end]
+    return part_of(profile.tables, *(round(1000 * time) for time in (chosen["start"], chosen["start"] + chosen["duration"])))
 
 
 def _lanes_explained(found: Findings) -> str:

@@ -229,9 +229,9 @@ class Diff:
 
     def to_html(self, path: str | os.PathLike[str], title: str = "What changed") -> Path:
         """Write one HTML file with the changes and both timelines that needs neither network nor kernel."""
-        first = [profile.records for profile in (self._sides[0].profiles[0], self._sides[1].profiles[0])]
+        first = {name: side.profiles[0].tables for name, side in zip(("before", "after"), self._sides, strict=True)}
         sections = [("Summary", self.summary()), ("Changes", self.table().plain()),
-                    ("Timelines", {"timeline": dict(zip(("before", "after"), first, strict=True))})]
+                    ("Timelines", displays.call("timeline_figure", first))]
         displays.call("html_report", title, sections, path=path)
         return Path(path)
 

@@ -21,7 +21,7 @@ from .group_by_line import PLACES, cell_memory, unplaced
 from .groups import grouped
 from .parts import combined
 from .profile_file import write_columns
-from .stored import Brief, Stored
+from .stored import Stored
 from .table import Table, aggregate, totals_table
 from .torch_gradients import gradients_table
 from .trace import export_trace
@@ -254,7 +254,7 @@ class Profile:
         return displays.call("try_fixes", self._step_of(step), self, **options)
 
     def remember(self, file: str, text: str, names: dict[str, object]) -> None:  # object: globals
-        """Keep the cell that was profiled, for ``try_fixes()`` and ``timeline()`` without a step."""
+        """Keep the cell that was profiled, for ``try_fixes()`` without a step."""
         self._cell = file, text, names
 
     def _step_of(self, step: Callable[[], object] | None) -> Callable[[], object]:  # object: as above
@@ -431,19 +431,35 @@ class Profile:
                 lines += [f"    {name} x{number}" for name, number in calls.items()]
         return "\n".join(lines)
 
-    # Any: a widget, a layer above; object: what the step returns, and the widget's options
-    def timeline(self, step: Callable[[], object] | None = None, **options: object) -> Any:
-        """The live timeline, a widget; needs the extra ``lab``.
+    def timeline(self, title: str = "", window: tuple[float, float] | None = None, rows: int = 12) -> Any:  # Any: a layer above
+        """A picture of when each operator ran, on a true scale of time.
 
-        If a ``step`` is given, or ``%%profile`` recorded a cell, the widget has a button that calls ``try_fixes``.
+        Colour says what the arrays of an operator are: dense, stored sparse, or none that matters.  An arrow goes from an operator
+        that made a sparse array dense to each that reads it.  Runs that ``profiler.merge`` put together begin together;
+        workers and servers of a run on many machines are on one clock.
+
+        Parameters
+        ----------
+        title : str, optional
+        window : pair of float, optional
+            Show only what began between two times, in microseconds as in ``records``.
+        rows : int
+            Rows of operators in the table.
+
+        Returns
+        -------
+        figures.Figure
+            The picture and its table; ``live()`` gives the same timeline to zoom, to search in and to ask.
+
+        Examples
+        --------
+        >>> import sparsekit as mx
+        >>> with mx.Profiler() as prof:
+        ...     _ = mx.nd.ones((2, 3)) + 1
+        >>> prof.timeline().title
+        'Where the time goes'
         """
-        if self._data().parts:
-            shown = {"clock": "common", "errors": self._errors(), **options}
-            return displays.call("TimelineWidget", self._by_process(), **shown)
-        records = self._data().aside().records  # the widget has them as long as it is there
-        if step is not None or self._cell is not None:
-            options = {"try_fixes": lambda: self.try_fixes(step), **options}
-        return displays.call("TimelineWidget", records, **{"marks": self._instants(), **options})
+        return displays.call("timeline_figure", self.tables, title, window, rows)
 
     def memory_view(self, **options: object) -> Any:  # Any: a widget, a layer above; object: its options
         """The live memory view, a widget; needs the extra ``lab``."""
@@ -454,26 +470,6 @@ class Profile:
         lives = lives_of(self)
         memory = {**self.memory, "gradient_rows": self.gradient_rows}
         return memory if lives is None else {**memory, "lives": lives.plain(self.memory["at_peak"])}
-
-    def timeline_figure(self, **options: int) -> Any:  # Any: a figure, a layer above
-        """The static picture of the timeline, with its table; of a merged profile with lanes of each process."""
-        if self._data().parts:
-            return displays.call("processes_figure", self._by_process(), **{"errors": self._errors(), **options})
-        return displays.call("timeline_figure", records=self._brief(), **{"marks": self._instants(), **options})
-
-    def _by_process(self) -> dict[str, list[Record]]:
-        return {process.name: own.records for process, own in self._data().parts}
-
-    def _errors(self) -> dict[str, float | None]:
-        return {process.name: process.error for process in self.processes}
-
-    def _brief(self) -> Brief:
-        return Brief(self._data())
-
-    def _instants(self) -> list[Mapping[str, object]]:  # object: fields of marks and of densifications
-        """What a timeline shows beside the operators: markers, counters, and arrays that silently became dense."""
-        dense = ({**event, "how": event["kind"], "kind": "densification", "name": event["op"]} for event in self.ledger_events)
-        return [*self.marks, *dense]
 
     def graph(self, title: str = "") -> Any:  # Any: a display, a layer above
         """A picture of the first forward pass of a PyTorch program: layouts and bytes of all tensors, and what became dense.
@@ -560,13 +556,8 @@ class Profile:
     def _above_the_fold(self) -> list[object]:  # object: a report shows text, tables and displays
         """The one number of a report, its words, its picture, and where a saved trace opens."""
         moved = format_bytes(sum(row["bytes"] for row in self.totals))
-        return [{"headline": f"{moved} moved", "words": self.summary()}, self._timeline_shown(),
+        return [{"headline": f"{moved} moved", "words": self.summary()}, self.timeline(),
                 {"links": {"Perfetto, to open what export() writes": "https://ui.perfetto.dev"}}]
-
-    def _timeline_shown(self) -> dict[str, object]:  # object: what a report shows of a timeline
-        if self._data().parts:
-            return {"timeline": self._by_process(), "clock": "common", "errors": self._errors()}
-        return {"timeline": self._brief(), "marks": self._instants()}
 
     def summary(self) -> str:
         """The profile in two sentences."""
@@ -596,7 +587,7 @@ class Profile:
         return bundle
 
     def _html(self) -> str:
-        parts = [self.timeline_figure().html, self.memory_figure().html,
+        parts = [self.timeline().html(), self.memory_figure().html,
                  folded(self.table(rows=12).html, "The operators as a table")]
         if self.densified:
             parts.append(folded(self.ledger_table().html, "What became dense, as a table"))

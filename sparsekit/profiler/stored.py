@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .columns import Columns, Ragged
     from .types import Alive, ArrayRecord, KindRecord, MarkRecord, Memory, Record
 
-__all__ = ["MAX_SAMPLES", "Brief", "Part", "Process", "Stored"]
+__all__ = ["MAX_SAMPLES", "Part", "Process", "Stored"]
 
 #: Samples of the curve of memory, and rows of what was alive at the peak.
 MAX_SAMPLES, MAX_ALIVE = 4096, 100_000
@@ -315,42 +315,6 @@ def _mapping(text: str) -> dict[str, JSON]:
     """The object that a text of JSON stands for; an empty one if it is none."""
     found = _parsed(text)
     return found if isinstance(found, dict) else {}
-
-
-class Brief:
-    """The events of a profile for displays, without a record of its own for each.
-
-    Gone through, they are pairs: a record that several share, and the event's own start, duration, own time and node.  What else
-    differs from call to call, arguments, bytes moved and conversions, is in a record of its own.
-    """
-
-    def __init__(self, data: Stored) -> None:
-        self._data = data
-
-    def __len__(self) -> int:
-        return len(self._data.columns.events)
-
-    def __contains__(self, item: object) -> bool:  # object: as in any container
-        return any(pair == item for pair in self)
-
-    def __iter__(self) -> Iterator[tuple[Record, tuple[float, float, float, int | None]]]:
-        events = self._data.columns.events
-        names = ("kind", "thread", "start", "duration", "own", "depth", "node", "moved", "arguments", "conversion")
-        kinds, arguments = self._data.kinds(), self._data._json(events.arguments)
-        shared: dict[tuple[int, ...], Record] = {}
-        for kind, thread, start, duration, own, depth, node, moved, text, conversion in zip(
-                *(getattr(events, name).tolist() for name in names), strict=True):
-            key = kind, thread, depth, moved, text, conversion
-            if key not in shared:
-                # As in ``Stored.records``.
-                made: Record = {**kinds[kind], "thread": thread, "start": 0.0, "duration": 0.0, "self": 0.0,  # type: ignore[typeddict-item]
-                                "depth": depth, "node": None}
-                made["attrs"] = arguments.get(text, made["attrs"])
-                made["bytes"] += moved
-                if conversion != NONE:
-                    made["conversion"] = conversion
-                shared[key] = made
-            yield shared[key], (start / 1000, duration / 1000, own / 1000, None if node < 0 else node)
 
 
 def _memory_of(columns: Columns, run: int, about: dict[str, Any]) -> Memory:  # Any: plain data

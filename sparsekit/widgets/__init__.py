@@ -1,10 +1,10 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
-``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``,
-``xray_figure`` and ``touched_figure`` draw static pictures, each with its table.  They need no further package, except with
+``memory_figure``, ``memory_bars``, ``what_if_figure``, ``xray_figure`` and ``touched_figure`` draw static pictures, each with
+its table.  They need no further package, except with
 ``ax=``, which needs matplotlib.  ``monitor_figure`` always needs matplotlib.  ``array_figure``, ``bars_figure``,
 ``curves_figure`` and ``graph_figure`` give a ``figures.Figure``.
-``TimelineWidget``, ``MemoryWidget``, ``inspect`` and ``xray`` are live views and need anywidget, which is imported on first
+``MemoryWidget``, ``inspect`` and ``xray`` are live views and need anywidget, which is imported on first
 use.  ``monitor`` shows a live view if anywidget is installed.
 """
 
@@ -17,16 +17,13 @@ from ..figures.array import array_figure
 from ..figures.bars import bars_figure
 from ..figures.curves import curves_figure
 from ..figures.graph import graph_figure
-from .compare import timelines_figure
 from .display import Display
 from .memory import memory_figure
 from .memory_bars import memory_bars
-from .processes import processes_figure
-from .timeline import timeline_figure
 
 if TYPE_CHECKING:
     from .gradient_xray import xray_figure
-    from .live import MemoryWidget, MonitorWidget, TimelineWidget, XrayWidget
+    from .live import MemoryWidget, MonitorWidget, XrayWidget
     from .report import html_report
     from .touched import touched_figure
     from .training import TrainingMonitor, monitor, monitor_figure
@@ -37,7 +34,6 @@ __all__ = [
     "Display",
     "MemoryWidget",
     "MonitorWidget",
-    "TimelineWidget",
     "TrainingMonitor",
     "XrayWidget",
     "array_figure",
@@ -50,9 +46,6 @@ __all__ = [
     "memory_figure",
     "monitor",
     "monitor_figure",
-    "processes_figure",
-    "timeline_figure",
-    "timelines_figure",
     "touched_figure",
     "what_if_figure",
     "xray",
@@ -61,7 +54,7 @@ __all__ = [
 
 _LAZY = {
     ".gradient_xray": ("xray_figure",),
-    ".live": ("MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
+    ".live": ("MemoryWidget", "MonitorWidget", "XrayWidget"),
     ".report": ("html_report",),
     ".touched": ("touched_figure",),
     ".training": ("TrainingMonitor", "monitor", "monitor_figure"),

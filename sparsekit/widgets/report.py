@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..base.tables import escape, html_table
@@ -13,21 +12,16 @@ from ..figures.answers import style as enhanced_style
 from ..figures.array import array_figure
 from ..figures.drawing import Drawing
 from ..figures.page import enhanced, enhancer
-from .compare import timelines_figure
 from .display import Display, write_file
 from .gradient_xray import xray_figure, xray_payload
 from .memory import memory_figure
-from .pack import pack_timeline, plain
-from .processes import processes_figure
+from .pack import plain
 from .sources import module, read, style
-from .timeline import timeline_figure
 from .training import monitor_figure, monitor_payload
 from .what_if import live_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from .types import Records
 
 
 __all__ = ["html_report"]
@@ -51,14 +45,11 @@ def html_report(
     title : str
     sections : list of (heading, content), or mapping of heading to content
         A content is a string (empty lines separate paragraphs), a ``Display`` or ``Figure``,
-        ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
         ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` with the arguments of ``xray_figure``,
         ``{"monitor": a monitor or its data}``,
         ``{"columns": [...], "rows": [...], "caption": ""}``, ``{"headline": "131× smaller", "words": "..."}`` for the one
         number of the page, ``{"links": {words: address}}`` to files beside the page or to ``https://`` addresses,
-        or a list of these.  A view may also have ``"title"`` and ``"description"``.  A timeline of one run may have
-        ``"marks"``, as for ``timeline_figure``, and one of several processes ``"clock": "common"`` and ``"errors"``, as for
-        ``processes_figure``.
+        or a list of these.  A view may also have ``"title"`` and ``"description"``.
         Any other content is shown as text.
     path : path, optional
         File to which the page is written; it appears under its name when it is complete.
@@ -108,9 +99,7 @@ def _content(content: object) -> str:
     if isinstance(content, Mapping):
         for kind, build in _VIEWS.items():
             if kind in content:
-                names = ("marks", "clock", "errors") if kind == "timeline" else ()
-                extra = {name: content[name] for name in names if content.get(name)}
-                display, values = build(content[kind], str(content.get("title") or ""), **extra)
+                display, values = build(content[kind], str(content.get("title") or ""))
                 return _live(kind, display, content, values)
         if "inspector" in content:
             return enhanced(array_figure(content["inspector"], str(content.get("title") or "")))
@@ -131,20 +120,6 @@ def _static(display: Display) -> str:
     return f"<figure>{display.image}{display.folded_table}</figure>"
 
 
-def _timeline(records: Records, title: str, marks: Iterable[Mapping[str, Any]] | None = None, clock: str = "own",
-              errors: Mapping[str, float | None] | None = None) -> tuple[Display, dict[str, Any]]:
-    runs: Mapping[str, Any]
-    if clock == "common" and isinstance(records, Mapping):
-        display, runs = processes_figure(records, title=title, errors=errors), records
-    elif isinstance(records, Mapping):
-        display, runs = timelines_figure(records, title=title), records
-    else:
-        run: Any = records if isinstance(records, Collection) else list(records or ())
-        display, runs = timeline_figure(run, title=title, marks=marks), {"": run}
-    payload = base64.b64encode(pack_timeline(runs, marks, clock)).decode("ascii")
-    return display, {"payload": payload, "selected": -1}
-
-
 def _memory(memory: dict[str, float | Sequence[Any]], title: str) -> tuple[Display, dict[str, Any]]:
     return memory_figure(memory, title=title), {"memory": live_memory(memory)}
 
@@ -160,7 +135,7 @@ def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, An
 
 #: Kind of a live view -> what gives its static picture and the values of its model.
 _VIEWS: dict[str, Callable[..., tuple[Display, dict[str, Any]]]] = {
-    "timeline": _timeline, "memory": _memory, "xray": _xray, "monitor": _monitor,
+    "memory": _memory, "xray": _xray, "monitor": _monitor,
 }  # fmt: skip
 
 

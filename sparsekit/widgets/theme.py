@@ -10,7 +10,6 @@ __all__ = [
     "FONT",
     "INK",
     "IN_THE_DARK",
-    "LANES",
     "LINE",
     "MUTED",
     "OTHER",
@@ -22,7 +21,6 @@ __all__ = [
     "contrast",
     "dark_style",
     "ink_on",
-    "lane_order",
     "role_order",
 ]
 
@@ -39,8 +37,6 @@ SERIES = ("#0072b2", "#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442")
 ALARM = "#d55e00"
 OTHER = "#a9adb2"
 
-LANES = ("user", "io", "transfer", "convert", "forward", "backward", "update", "exchange", "wait", "serve", "journal", "apply",
-         "compile", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
 ROLE_COLORS = dict(zip(ROLES, ("#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b4e9", OTHER), strict=True))
 
@@ -48,11 +44,6 @@ ROLE_COLORS = dict(zip(ROLES, ("#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b
 def _ordered(names: Iterable[str], known: tuple[str, ...]) -> list[str]:
     present = dict.fromkeys(names)
     return [name for name in known if name in present] + [name for name in present if name not in known]
-
-
-def lane_order(names: Iterable[str]) -> list[str]:
-    """Order lanes as a training step passes through them; unknown ones follow as they come."""
-    return _ordered(names, LANES)
 
 
 def role_order(names: Iterable[str]) -> list[str]:

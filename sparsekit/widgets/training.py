@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, Self, overload
 
-from ..base import displays
 from ..base.errors import MissingPackageError, ParameterError, UnsupportedError, expected
 from ..base.formatting import format_count, format_density, format_duration, number
 from .charts import Line
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from .live import TimelineWidget
+    from ..figures import Figure
 
 
 __all__ = ["MOST_POINTS", "TrainingMonitor", "monitor", "monitor_figure", "monitor_payload"]
@@ -40,6 +39,8 @@ class _Profile(Protocol):
     def records(self) -> list[Any]: ...
 
     def step(self) -> None: ...
+
+    def timeline(self, title: str, window: tuple[float, float]) -> Figure: ...
 
 
 def monitor(trainer: object = None, title: str = "Training", live: bool | None = None, every: float = 0.5,
@@ -140,8 +141,8 @@ class TrainingMonitor:
         self._send()
         self._began = time.perf_counter()
 
-    def timeline(self, step: int | None = None) -> TimelineWidget:
-        """The live timeline of one step, of those that ``profile`` recorded.
+    def timeline(self, step: int | None = None) -> Figure:
+        """The timeline of one step, of those that ``profile`` recorded.
 
         Parameters
         ----------
@@ -150,7 +151,7 @@ class TrainingMonitor:
 
         Returns
         -------
-        TimelineWidget
+        figures.Figure
 
         Raises
         ------
@@ -158,8 +159,6 @@ class TrainingMonitor:
             If the monitor has no profile.
         ParameterError
             If the step does not exist, or the profile no longer has its events.
-        MissingPackageError
-            If anywidget is not installed.
         """
         if self.profile is None:
             raise UnsupportedError("This monitor has no profile, so it has no timelines.",
@@ -172,8 +171,7 @@ class TrainingMonitor:
             raise ParameterError(expected("step", f"a step from 1 to {self._steps} whose events are kept", step),
                                  hint="Profiler(capacity=…) says how many events are kept.")
         begin, end = spans[number]["start"], spans[number]["start"] + spans[number]["duration"]
-        inside = [record for record in records if begin <= record["start"] < end]
-        found: TimelineWidget = displays.call("TimelineWidget", inside, title=f"Step {wanted}")
+        found: Figure = self.profile.timeline(f"Step {wanted}", (begin, end))
         return found
 
     def _add(self, point: dict[str, Any]) -> None:

@@ -3,7 +3,6 @@
 
 export const SERIES = ["#0072b2", "#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442"];
 export const OTHER = "#a9adb2";
-export const ALARM = "#d55e00";
 
 // ---- figures in words; the Python twin is units.py, and a test holds the two together
 
@@ -58,18 +57,6 @@ export function formatDensity(value) {
   return `${written.includes(".") ? written.replace(/0+$/, "").replace(/\.$/, "") : written} %`;
 }
 
-export function formatValue(value) {
-  const size = Math.abs(value) || 0;
-  if (size >= 1e18) return value.toExponential(2);
-  if (size >= 999950 || Number.isInteger(value)) return formatCount(value);
-  if (size >= 1000) {
-    const [whole, rest] = value.toFixed(1).split(".");
-    return `${whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",")}.${rest}`;
-  }
-  if (size >= 1e-4) return String(Number(value.toPrecision(4)));
-  return value.toExponential(2).replace(/e-(\d)$/, "e-0$1");
-}
-
 export function formatShape(shape) {
   if (!Array.isArray(shape)) return "?";
   return shape.length ? shape.map(grouped).join(" × ") : "scalar";
@@ -116,32 +103,6 @@ export function table(columns, rows, caption) {
   return element("table", { role: "table", class: folds }, title, element("thead", {}, head), element("tbody", { role: "rowgroup" }, ...body));
 }
 
-// What a CSS custom property is worth here, as a colour that a canvas understands.
-export function themeColors(root, names) {
-  const probe = root.appendChild(element("span", { hidden: true }));
-  const found = {};
-  for (const name of names) {
-    probe.style.color = `var(--sk-${name})`;
-    found[name] = getComputedStyle(probe).color;
-  }
-  probe.remove();
-  return found;
-}
-
-// Call back when the page changes between light and dark, however it does that.
-export function watchTheme(callback) {
-  const media = window.matchMedia("(prefers-color-scheme: dark)");
-  const observer = new MutationObserver(callback);
-  const options = { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-light", "data-theme"] };
-  observer.observe(document.documentElement, options);
-  observer.observe(document.body, options);
-  media.addEventListener("change", callback);
-  return () => {
-    observer.disconnect();
-    media.removeEventListener("change", callback);
-  };
-}
-
 function luminance(color) {
   const linear = [1, 3, 5].map((start) => {
     const channel = parseInt(color.slice(start, start + 2), 16) / 255;
@@ -156,10 +117,6 @@ export function inkOn(color) {
   const [dark, white] = [light / (luminance("#1c1f22") + 0.05), 1.05 / light];
   if (Math.max(dark, white) < 4.5) return "#000000";
   return dark >= white ? "#1c1f22" : "#ffffff";
-}
-
-export function stillPreferred() {
-  return window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
 // Build an SVG element; strings become text nodes.
@@ -209,22 +166,4 @@ export function taken(event, action) {
   event.stopPropagation();
   action();
   return true;
-}
-
-// ---- packed data; the Python twin is pack.py
-
-const READERS = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Array };
-
-// Read gzip-compressed columns: "SKC1", the length of a JSON header, the header, then the columns.
-export async function unpack(view) {
-  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const buffer = await new Response(stream).arrayBuffer();
-  const length = new DataView(buffer).getUint32(4, true);
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
-  const columns = {};
-  for (const [name, [kind, offset, count]] of Object.entries(header.columns)) {
-    columns[name] = new READERS[kind](buffer, offset, count);
-  }
-  return { header, columns };
 }

@@ -25,12 +25,7 @@ const sparsekitReport = (() => {
   }
 
   function read(figure) {
-    const values = JSON.parse(figure.querySelector("script").textContent);
-    if (typeof values.payload === "string") {
-      const bytes = Uint8Array.from(atob(values.payload), (letter) => letter.charCodeAt(0));
-      values.payload = new DataView(bytes.buffer);
-    }
-    return values;
+    return JSON.parse(figure.querySelector("script").textContent);
   }
 
   // The picture stays until the live view stands; if that fails, the picture is what remains.

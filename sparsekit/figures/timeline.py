@@ -14,7 +14,7 @@ from .interaction import Interaction
 from .marks import Axis, Dots, Line, Panel, Rect, Table, Text
 from .palette import MEANING
 from .text import clean
-from .timeline_data import STORAGE, Row, Run, Timeline, part_of, together
+from .timeline_data import APART, STORAGE, Row, Run, Timeline, part_of, together
 from .timeline_words import counters_of, dense_words, duration, finding_of, shares_of, sums_of, table_of, title_of
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ COLUMNS = 500
 MOST_ARROWS, MOST_COUNTERS, MOST_DOTS = 24, 3, 120
 #: A run that fills less than this share of the view is drawn again, and a step of a run that fills less than the other one.
 SHORT, STEP = 1 / 8, 1 / 2
-#: Arrays and operators that are told of a mark.
-MOST_TOLD = 12
+#: Arrays and operators that are told of a mark, and letters of a row's name.
+MOST_TOLD, MOST_LETTERS = 12, 24
 
 
 class _Placed(NamedTuple):
@@ -113,7 +113,8 @@ class _Picture:
         figure.panels = [Panel(self.view, (0.0, 1.0), ROW, zooms=True)]
         for run in self.timeline.runs:
             if several:
-                words = run.name if self.timeline.common else f"{run.name}: {duration(run.length)}"
+                name = clean(run.name, MOST_LETTERS)
+                words = name if self.timeline.common else f"{name}: {duration(run.length)}"
                 figure.add(Text(0, "ink", self.view[0], y + 0.65, words, bold=True))
                 y += 1.25
             again = self._again(run)
@@ -147,17 +148,23 @@ class _Picture:
             short = not self.timeline.common and 0 < run.length < SHORT * length
             return _Again(run, (run.first, run.last), "") if short else None
         if step and 0 < step[2] - step[1] < STEP * length:
-            words = f"Step {format_count(step[0] + 1)} of {format_count(len(run.steps))}, the median one"
+            words = f"step {format_count(step[0] + 1)} of {format_count(len(run.steps))}, the median one"
             return _Again(run, (step[1], step[2]), words)
-        events = np.concatenate([row.events for row in run.rows])
-        work = events[~self.timeline.apart[self.timeline.columns.events.kind[events]]]
-        if not len(work):
-            return None
-        part = float(self.timeline.start[work].min()), float(self.timeline.end[work].max())
-        return _Again(run, part, "The operators") if 0 < part[1] - part[0] < SHORT * length else None
+        part = self._work(run, length / 2)
+        return _Again(run, part, "the operators") if 0 < part[1] - part[0] < SHORT * length else None
+
+    def _work(self, run: Run, long: float) -> tuple[float, float]:
+        """Where the operators of a run are, without those before a long compilation."""
+        timeline = self.timeline
+        lanes = [(row.lane in APART, row.events) for row in run.rows if row.lane != "user"]
+        apart, work = (np.concatenate([np.zeros(0, np.int64), *(events for is_apart, events in lanes if is_apart == wanted)])
+                       for wanted in (True, False))  # fmt: skip
+        compiled = apart[timeline.end[apart] - timeline.start[apart] > long]
+        work = work[timeline.start[work] >= timeline.end[compiled].max(initial=-np.inf)]
+        return (float(timeline.start[work].min()), float(timeline.end[work].max())) if len(work) else (0.0, 0.0)
 
     def _names(self, placed: Sequence[_Placed]) -> tuple[tuple[float, str], ...]:
-        return tuple((one.y + 0.5, clean(one.row.name)) for one in placed)
+        return tuple((one.y + 0.5, clean(one.row.name, MOST_LETTERS)) for one in placed)
 
     def _shares(self) -> tuple[tuple[float, str], ...]:
         seen: set[tuple[int, str]] = set()
@@ -178,7 +185,8 @@ class _Picture:
         low, high = self.view
         left = max(again.part[1] + 0.06 * (high - low), low + 0.36 * (high - low))
         number = len(self.figure.panels)
-        self.figure.panels.append(Panel(again.part, (top, bottom), 0.0, within=(0, left, high, top, bottom), framed=True, magnifies=0))
+        place = 0, left, high, top, bottom
+        self.figure.panels.append(Panel(again.part, (top, bottom), 0.0, within=place, framed=True, magnifies=0))
         for y in (top, bottom):
             self.figure.add(Line(0, "muted", [again.part[1], left], [y, y], dash=2))
         self.figure.add(Axis(number, "bottom", "time"))
@@ -191,11 +199,14 @@ class _Picture:
 
     def _below(self, again: _Again) -> None:
         """A part again, as wide as the whole."""
-        placed = [one for one in self.placed if one.run.number == again.run.number]
-        length = again.part[1] - again.part[0]
-        words = f"{again.words}, {duration(length)}: magnified {format_ratio((self.view[1] - self.view[0]) / length)[:-1]} times"
+        start, end, (low, high) = self.timeline.start, self.timeline.end, again.part
+        rows = [row for row in again.run.rows if ((start[row.events] < high) & (end[row.events] > low)).any()]
+        placed = [_Placed(again.run, row, float(place)) for place, row in enumerate(rows)]
+        length = high - low
+        factor = format_ratio((self.view[1] - self.view[0]) / length).removesuffix("×")
+        words = f"Magnified {factor} times: {again.words}, {duration(length)}"
         number = len(self.figure.panels)
-        self.figure.panels.append(Panel(again.part, (placed[0].y, placed[-1].y + 1), len(placed) * ROW, words, framed=True))
+        self.figure.panels.append(Panel(again.part, (0.0, float(len(placed))), len(placed) * ROW, words, framed=True))
         self.figure.add(Axis(number, "left", ticks=self._names(placed), grid=False), Axis(number, "bottom", "time"))
         self._events(number, placed, again.part, FEWER)
 
@@ -231,14 +242,16 @@ class _Picture:
         name, words = _called(timeline.columns, event), MEANING[STORAGE[timeline.storage[kind]]]
         took = duration(float(timeline.end[event] - timeline.start[event]))
         moved = int(kinds.bytes[kind] + timeline.columns.events.moved[event])
-        said = (f"{name}: {took}", f"{format_bytes(moved)} moved" if moved else "", words, timeline.columns.strings[kinds.line[kind]])
+        line = timeline.columns.strings[kinds.line[kind]]
+        said = (f"{name}: {took}", f"{format_bytes(moved)} moved" if moved else "", words, line)
         box = Rect(panel, STORAGE[timeline.storage[kind]], start, max(end, start + 0.012 * cell), y + edge, y + 1 - edge,
                    ", ".join(filter(None, said)), f"event {event}",
                    "" if timeline.holds[event] else timeline.columns.strings[kinds.name[kind]])  # fmt: skip
         self.boxes[panel, event] = box
         self.figure.add(box)
 
-    def _sums(self, panel: int, events: Array, row: Array, placed: Sequence[_Placed], view: tuple[float, float], budget: int) -> None:
+    def _sums(self, panel: int, events: Array, row: Array, placed: Sequence[_Placed], view: tuple[float, float],
+              budget: int) -> None:  # fmt: skip
         """Short events: in each column of each row a bar as high as the share of time that arrays of each kind take."""
         timeline = self.timeline
         self.summed = True
@@ -260,13 +273,15 @@ class _Picture:
             tops, bottoms, many = high[number, :, kind], low[number, :, kind], calls[number, :, kind]
             begins = np.flatnonzero(np.append(True, (np.diff(tops) != 0) | (np.diff(bottoms) != 0)))
             ends = np.append(begins[1:], count)
-            base = placed[rows[number]].y + 0.91
-            for begin, end, of in zip(begins.tolist(), ends.tolist(), np.add.reduceat(many, begins).astype(int).tolist(), strict=True):
+            run, lane, y = placed[rows[number]]
+            found = zip(begins.tolist(), ends.tolist(), np.add.reduceat(many, begins).tolist(), strict=True)
+            for begin, end, of in found:
                 if of:
                     x0, x1 = view[0] + begin * cell, view[0] + end * cell
-                    words = f"{format_count(of)} short calls, {placed[rows[number]].row.lane}: {MEANING[STORAGE[kind]]}"
-                    self.figure.add(Rect(panel, STORAGE[kind], x0, x1, base - 0.82 * tops[begin], base - 0.82 * bottoms[begin],
-                                         words, f"sum {placed[rows[number]].run.number} {placed[rows[number]].row.name} {x0:.0f} {x1:.0f}"))  # fmt: skip
+                    words = f"{format_count(of)} short calls, {lane.lane}: {MEANING[STORAGE[kind]]}"
+                    key = f"sum {run.number} {lane.name} {x0:.0f} {x1:.0f}"
+                    self.figure.add(Rect(panel, STORAGE[kind], x0, x1, y + 0.91 - 0.82 * tops[begin],
+                                         y + 0.91 - 0.82 * bottoms[begin], words, key))  # fmt: skip
 
     def _arrows(self) -> None:
         """From each event that made an array dense to those that read it, among those that are drawn alone."""
@@ -305,7 +320,7 @@ class _Picture:
         for counter in counters_of(self.timeline, run.number)[:MOST_COUNTERS]:
             if counter.values:
                 self._counter(y, counter.times, counter.values, f"{counter.name}: last {counter.say(counter.values[-1])}")
-                names.append((y + 0.5, clean(counter.name)))
+                names.append((y + 0.5, clean(counter.name, MOST_LETTERS)))
                 y += 1
         if names:
             self.figure.add(Axis(0, "left", ticks=tuple(names), grid=False))
@@ -315,13 +330,16 @@ class _Picture:
         """A dot for each instant, and its name where there is room until the next; of many in one place the first."""
         column = ((times - self.view[0]) / (self.view[1] - self.view[0]) * MOST_DOTS).astype(np.int64)
         _, first, count = np.unique(column, return_index=True, return_counts=True)
-        ends = np.append(times[first[1:]], self.view[1]).tolist() if len(first) else []
-        for place, many, end in zip(first.tolist(), count.tolist(), ends, strict=True):
-            time, name = float(times[place]), clean(names[place]) or "?"
+        places = [self.view[0], *times[first].tolist(), self.view[1]]
+        gap = 0.01 * (self.view[1] - self.view[0])
+        for at, (place, many) in enumerate(zip(first.tolist(), count.tolist(), strict=True), 1):
+            (before, time, after), name = places[at - 1: at + 2], clean(names[place]) or "?"
             words = f"{name} and {format_count(many - 1)} more" if many > 1 else name
             self.figure.add(Dots(0, kind, [time], [y + 0.5], 4.0, f"{words}, at {duration(time)}", f"{key} {rows[place]}"))
-            room = (end - time) * 0.9 if end > time else 0.0
-            self.figure.add(Text(0, "muted", time + 0.008 * (self.view[1] - self.view[0]), y + 0.5, name, room=room))
+            left = at == len(first) and time - before > after - time
+            room = max((time - before if left else after - time) - 2 * gap, 0.0)
+            x, anchor = (time - gap, "end") if left else (time + gap, "start")
+            self.figure.add(Text(0, "muted", x, y + 0.5, name, anchor, room=room))
 
     def _counter(self, y: float, times: Sequence[float], values: Sequence[float], words: str) -> None:
         """A step line between the least and the greatest value, of many values with the extremes of each column."""
@@ -333,7 +351,8 @@ class _Picture:
             kept = np.unique([begin + pick(level[begin:end]) for pick in (np.argmin, np.argmax)
                               for begin, end in zip(begins, np.append(begins[1:], len(at)), strict=True)])  # fmt: skip
             at, level = at[kept], level[kept]
-        scaled = y + 0.85 - 0.7 * (level / 2 - low / 2) / max(high / 2 - low / 2, 1e-300) if high > low else np.full(len(at), y + 0.5)
+        half = high / 2 - low / 2 or 1.0
+        scaled = y + 0.85 - 0.7 * (level / 2 - low / 2) / half if high > low else np.full(len(at), y + 0.5)
         x = np.append(np.repeat(at, 2)[1:], max(self.timeline.view[1], float(at[-1])))
         self.figure.add(Line(0, "ink", x, np.repeat(scaled, 2), words, width=1.4))
 
@@ -344,7 +363,8 @@ class _Picture:
         if self.summed:
             notes.append("Many short calls are one bar, as high as the share of time that they take.")
         if timeline.left_out:
-            notes.append(f"{format_count(timeline.left_out)} more {'processes' if timeline.common else 'runs'} are in the table only.")
+            what = "processes" if timeline.common else "runs"
+            notes.append(f"{format_count(timeline.left_out)} more {what} are in the table only.")
         if folded := int(timeline.columns.folded.calls.sum()):
             notes.append(f"{format_count(folded)} older events are in the sums only.")
         self.figure.notes = notes
@@ -415,7 +435,7 @@ def _array(columns: Columns, place: int) -> str:
     words = [f"{'dense' if stype in ('default', '') else stype} {format_shape(shape)}", columns.strings[arrays.dtype[place]]]
     if stype not in ("default", "") and stored >= 0:
         words.append(f"{format_count(stored)} stored ({format_density(stored / size if size else 0.0)})")
-    words += [format_bytes(int(arrays.bytes[place])), *(columns.strings[getattr(arrays, name)[place]] for name in ("role", "owner"))]
+    words += [format_bytes(int(arrays.bytes[place])), columns.strings[arrays.role[place]], columns.strings[arrays.owner[place]]]
     return ", ".join(filter(None, words))
 
 

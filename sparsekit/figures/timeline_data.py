@@ -105,7 +105,8 @@ def storage_of(columns: Columns) -> Array:
     for kind, (taken, made, moved, dense) in enumerate(given):
         both = [place for place in (*taken, *made) if place >= 0 and cells[place] >= large]
         stored = [cells[place] for place in both if sparse[place]]
-        full = [place for place in both if not sparse[place] and sizes[place] <= moved and cells[place] >= min(stored, default=0.0)]
+        least = min(stored, default=0.0)
+        full = [place for place in both if not sparse[place] and sizes[place] <= moved and cells[place] >= least]
         if dense or any(not needed[place] for place in full):
             found[kind] = DENSE
         elif stored:
@@ -167,7 +168,8 @@ class Timeline:
         shown = [run for run in self.runs if run.last > run.first] or self.runs
         first = min((run.first for run in shown), default=0.0)
         last = max((run.last for run in shown), default=0.0)
-        return first, last if last > first else first + 1.0
+        room = 0.004 * (last - first) if len(self.columns.marks) + len(self.columns.ledger) else 0.0  # for dots at the ends
+        return first - room, last + room if last > first else first + 1.0
 
     def _span(self, run: int) -> tuple[float, float]:
         """From the first to the last of a run; of several runs without compilation and the profiler's work at the ends."""
@@ -187,10 +189,11 @@ class Timeline:
         name = columns.strings[columns.runs.name[run]]
         kind = columns.strings[columns.runs.process[run]]
         return Run(run, clean(name) or (f"run {run + 1}" if len(columns.runs) > 1 else ""), kind, first, last,
-                   self._rows(mine), self._steps(mine, last))
+                   self._rows(mine, first, last), self._steps(mine, last))
 
-    def _rows(self, mine: Array) -> list[Row]:
-        """The rows of a run: one for each lane, and for each thread if that does not make too many."""
+    def _rows(self, mine: Array, first: float, last: float) -> list[Row]:
+        """The rows of what is on the axis: one for each lane, and for each thread if that does not make too many."""
+        mine = mine[(self.end[mine] >= first) & (self.start[mine] <= last)]
         kinds, events = self.columns.kinds, self.columns.events
         lane, order, thread = kinds.lane[events.kind[mine]], self._order[events.kind[mine]], events.thread[mine]
         threads = np.unique(thread)

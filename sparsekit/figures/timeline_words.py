@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,13 +13,14 @@ from ..base.displays import IDLE, NO_OPERATORS
 from ..base.formatting import format_bytes, format_count, format_duration, format_ratio, format_share, format_value, number
 from ..profiler.groups import grouped
 from .marks import Table
-from .timeline_data import APART, LANES, Run, Timeline
 from .text import clean
+from .timeline_data import APART, LANES, Timeline
 
 if TYPE_CHECKING:
     from ..profiler.columns import Columns
 
-__all__ = ["Counter", "Sum", "counters_of", "dense_words", "duration", "finding_of", "shares_of", "sums_of", "table_of", "title_of"]
+__all__ = ["Counter", "Sum", "counters_of", "dense_words", "duration", "finding_of", "shares_of", "sums_of", "table_of",
+           "title_of"]
 
 COLUMNS = ("lane", "operator", "layer", "calls", "own time", "share", "moved", "storage types")
 #: Rows of a table about markers, counters and what became dense.
@@ -198,8 +199,8 @@ def _course(counter: Counter) -> str:
     name = clean(counter.name)
     if not counter.values:
         return f"{name}, never a number"
-    first, last = counter.values[0], counter.values[-1]
-    return f"{name} {counter.say(last)}" if len(counter.values) == 1 else f"{name} from {format_value(first)} to {counter.say(last)}"
+    first, last = f"from {format_value(counter.values[0])} to ", counter.say(counter.values[-1])
+    return f"{name} {first if len(counter.values) > 1 else ''}{last}"
 
 
 def _compared(timeline: Timeline, sums: Sequence[Sum]) -> str:
@@ -254,7 +255,8 @@ def table_of(timeline: Timeline, sums: Sequence[Sum], rows: int) -> Table:
     """Own time by operator, and what was marked; of several runs own time by run and lane."""
     if len(timeline.columns.runs) > 1:
         name = "process" if timeline.common else "run"
-        return Table((name, "lane", "events", "own time", "share", "moved"), _lane_rows(timeline, sums), f"Own time by {name} and lane")
+        columns: tuple[str, ...] = (name, "lane", "events", "own time", "share", "moved")
+        return Table(columns, _lane_rows(timeline, sums), f"Own time by {name} and lane")
     marked = _mark_rows(timeline)
     columns = (*COLUMNS[:-1], f"{COLUMNS[-1]} or values") if marked else COLUMNS
     caption = "Operators by own time, the whole run" + ("; markers below" if marked else "")
@@ -281,13 +283,14 @@ def _operator_rows(columns: Columns, sums: Sequence[Sum], most: int) -> list[tup
     """The operators that took most own time; what is left is summed in rows of its own, never left out."""
     work = _work(sums)
     whole = sum(one.own for one in work)
-    dense = {(*_names(columns, kind),): columns.strings[word] for kind, word in enumerate(columns.kinds.became_dense.tolist()) if word}
+    words = columns.texts(columns.kinds.became_dense)
+    dense = {tuple(_names(columns, kind)): word for kind, word in enumerate(words) if word}
     shown = work[:most] if len(work) > most + 1 else work
     rows = []
     for one in shown:
         how = dense.get((one.lane, one.name, one.layer, one.storage))
-        words = "" if not how else " (became dense by nature)" if how == "dense by nature" else " (became dense)"
-        rows.append(_row((one.lane, one.name, one.layer), [one], format_share(one.own, whole), f"{one.storage}{words}"))
+        said = "" if not how else " (became dense by nature)" if how == "dense by nature" else " (became dense)"
+        rows.append(_row((one.lane, one.name, one.layer), [one], format_share(one.own, whole), f"{one.storage}{said}"))
     if rest := work[len(shown):]:
         rows.append(_row(("all", f"{len(rest)} others", ""), rest, format_share(sum(one.own for one in rest), whole), ""))
     for lane in APART:

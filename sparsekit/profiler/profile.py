@@ -434,9 +434,9 @@ class Profile:
     def timeline(self, title: str = "", window: tuple[float, float] | None = None, rows: int = 12) -> Any:  # Any: a layer above
         """A picture of when each operator ran, on a true scale of time.
 
-        Colour says what the arrays of an operator are: dense, stored sparse, or none that matters.  An arrow goes from an operator
-        that made a sparse array dense to each that reads it.  Runs that ``profiler.merge`` put together begin together;
-        workers and servers of a run on many machines are on one clock.
+        Colour says what the arrays of an operator are: dense, stored sparse, or none that matters.  An arrow goes from an
+        operator that made a sparse array dense to each that reads it.  Runs that ``profiler.merge`` put together begin
+        together; workers and servers of a run on many machines are on one clock.
 
         Parameters
         ----------

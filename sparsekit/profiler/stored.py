@@ -15,8 +15,6 @@ from .groups import covered
 from .memory import highest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..base.types import JSON, Array, Plain
     from .columns import Columns, Ragged
     from .types import Alive, ArrayRecord, KindRecord, MarkRecord, Memory, Record

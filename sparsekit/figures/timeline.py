@@ -105,6 +105,7 @@ class _Picture:
         self.placed: list[_Placed] = []
         self.boxes: dict[tuple[int, int], Rect] = {}
         self.summed = False
+        self.hidden = 0
 
     def draw(self) -> None:
         """All panels."""
@@ -218,7 +219,8 @@ class _Picture:
         found = [np.zeros(0, np.int64), *(one.row.events for one in placed)]
         events = np.concatenate(found)
         row = np.repeat(np.arange(len(found)), [len(some) for some in found]) - 1
-        inside = (timeline.end[events] >= view[0]) & (timeline.start[events] <= view[1])
+        start, end = timeline.start[events], timeline.end[events]
+        inside = ((end > view[0]) & (start < view[1])) | ((start == end) & (start >= view[0]) & (end <= view[1]))
         events, row = events[inside], row[inside]
         cell = (view[1] - view[0]) / COLUMNS
         lengths = timeline.end[events] - timeline.start[events]
@@ -231,6 +233,7 @@ class _Picture:
         for place in order[alone[order]].tolist():
             self._bar(panel, int(events[place]), placed[row[place]].y, view, cell)
         rest = np.flatnonzero(~alone & (timeline.level[events] == 0))
+        self.hidden += 0 if panel else int(np.count_nonzero(~alone)) - len(rest)
         if len(rest):
             self._sums(panel, events[rest], row[rest], placed, view, budget)
 
@@ -362,6 +365,8 @@ class _Picture:
         notes, timeline = [], self.timeline
         if self.summed:
             notes.append("Many short calls are one bar, as high as the share of time that they take.")
+        if self.hidden:
+            notes.append(f"{format_count(self.hidden)} short calls inside others are not drawn.")
         if timeline.left_out:
             what = "processes" if timeline.common else "runs"
             notes.append(f"{format_count(timeline.left_out)} more {what} are in the table only.")

@@ -17,8 +17,8 @@ PACKAGE = Path(mx.__file__).parent
 
 #: Optional package -> what needs it, as expressions of the program below.
 NEEDED = {
-    "anywidget": ["profile.timeline()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
-    "traitlets": ["profile.timeline()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
+    "anywidget": ["profile.timeline().live()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
+    "traitlets": ["profile.timeline().live()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
     "IPython": ["mx.load_ipython_extension(None)", "load('course.saved')"],
     "matplotlib": ["mx.widgets.curves_figure({'a': [1, 2]}).on(None)", "mx.widgets.monitor_figure({}).svg"],
     "pandas": ["profile.to_dataframe()"],
@@ -47,7 +47,7 @@ SHOWN = {
     "tqdm": ["mx.callback.Speedometer(1)", "mx.callback.ProgressBar(3)"],
     "IPython": ["mx.predict('start.rows')", "mx.widgets.monitor(None)", "profile._repr_mimebundle_()"],
     "ipywidgets": ["mx.predict('start.rows')", "profile.table()"],
-    "matplotlib": ["profile.timeline_figure().svg", "x._repr_html_()"],
+    "matplotlib": ["profile.timeline().svg()", "x._repr_html_()"],
     "jupyter_client": ["load('doctor').kernelspec_finding()"],
     "tensorboard": ["profile.summary()"],
 }

@@ -16,7 +16,8 @@ def array(stype: str, shape: Sequence[int], stored: int = 0, role: str = "", own
     size = 1
     for axis in shape:
         size *= axis
-    taken = {"default": 4 * size, "csr": 12 * stored + 8 * (shape[0] + 1), "row_sparse": stored * (4 * shape[-1] + 8)}[stype]
+    indices = {"default": 0, "csr": 8 * (stored + sum(shape[:1]) + 1), "row_sparse": 8 * stored}[stype]
+    taken = indices + 4 * (size if stype == "default" else stored * shape[-1] if stype == "row_sparse" else stored)
     return {"stype": stype, "shape": list(shape), "stored": size if stype == "default" else stored, "bytes": taken, "role": role,
             "owner": owner}
 
@@ -82,7 +83,7 @@ def training(dense: bool = False, steps: int = 10, slow: float = 1.0, compiles: 
         call("compile csr_dot_dense", "compile", 40_000)
     batch, weight = array("csr", (10, 1_000_000), 100, "input"), array("default", (1_000_000, 128), role="parameter")
     small = array("default", (10, 128), role="activation")
-    gradient = array("default", (1_000_000, 128), role="gradient") if dense else array("row_sparse", (1_000_000, 128), 100, "gradient")
+    gradient = array("default" if dense else "row_sparse", (1_000_000, 128), 100, "gradient")
     for _ in range(steps):
         call("LibSVMIter.next", "io", 90, outputs=(batch,))
         call("dot", "forward", 40, "dense0", (batch, weight), (small,), bytes=57_608)

@@ -5,7 +5,6 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.profiler import load
-from sparsekit.widgets.layout import clean, culprits
 
 
 @pytest.fixture
@@ -19,14 +18,14 @@ def silent():
         yield
 
 
-def readers(records):
+def readers(prof):
     """By the name of each conversion: the operators that read what it made."""
-    events = clean(records)
-    found = {}
-    for event, source in zip(events, culprits(events), strict=True):
+    columns, found = prof.tables, {}
+    names = columns.texts(columns.kinds.name[columns.events.kind])
+    for event, source in enumerate(columns.events.conversion.tolist()):
         if source >= 0:
-            names = found.setdefault(events[source].name, [])
-            names += [event.name] if events[source] is not event else []
+            readers_of = found.setdefault(names[source], [])
+            readers_of += [names[event]] if event != source else []
     return found
 
 
@@ -51,7 +50,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_readers_of_what_became_dense(x, case):
     program, expected = CASES[case]
-    assert readers(recorded(program, x).records) == expected
+    assert readers(recorded(program, x)) == expected
 
 
 def test_memory_that_other_values_were_written_to_is_no_conversion(x):
@@ -61,7 +60,7 @@ def test_memory_that_other_values_were_written_to_is_no_conversion(x):
         mx.nd.exp(mx.nd.ones((8, 40)), out=kept)
         mx.nd.log(kept)
 
-    assert readers(recorded(program).records)["cast_storage"] == []
+    assert readers(recorded(program))["cast_storage"] == []
 
 
 def test_a_gradient_that_reads_the_dense_array_is_a_reader(x):
@@ -73,7 +72,7 @@ def test_a_gradient_that_reads_the_dense_array_is_a_reader(x):
             loss = mx.nd.dot(mx.nd.log(x + 1), weight)
         loss.backward()
 
-    found = readers(recorded(program).records)["_plus_scalar"]
+    found = readers(recorded(program))["_plus_scalar"]
     assert found[:2] == ["log", "dot"]
     assert len(found) > 2
 
@@ -81,7 +80,7 @@ def test_a_gradient_that_reads_the_dense_array_is_a_reader(x):
 def test_the_file_of_a_trace_keeps_them(x, tmp_path):
     prof = recorded(CASES["dense by nature"][0], x)
     saved = prof.save(tmp_path / "a.npz")
-    assert readers(load(saved).records) == readers(prof.records) == {"_plus_scalar": ["log"]}
+    assert readers(load(saved)) == readers(prof) == {"_plus_scalar": ["log"]}
 
 
 def test_events_that_are_not_folded_keep_them(x):
@@ -89,4 +88,4 @@ def test_events_that_are_not_folded_keep_them(x):
         for _ in range(30):
             mx.nd.log(x + 1)
     assert len(prof.records) <= 10
-    assert set(readers(prof.records)) == {"_plus_scalar"}
+    assert set(readers(prof)) == {"_plus_scalar"}

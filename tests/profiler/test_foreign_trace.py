@@ -9,9 +9,9 @@ from typing import ClassVar
 import pytest
 
 from sparsekit.base.errors import DataFileError, FileFormatError
+from sparsekit.figures.timeline import timeline_figure
 from sparsekit.profiler import load
 from sparsekit.profiler.foreign_trace import read_foreign
-from sparsekit.widgets import timelines_figure
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -161,13 +161,10 @@ def test_marks_of_mxnet_keep_their_distance_to_the_operators():
 
 
 def test_events_nested_as_deep_as_you_like_give_a_small_page(tmp_path):
-    count = 12_000  # more than the descriptions that a display keeps
+    count = 12_000
     events = [{"name": f"op{n % 50}", "cat": "operator", "ph": "X", "ts": n, "dur": 2 * (count - n)} for n in range(count)]
     prof = load(write(tmp_path / "t.json", *events))
-    shown = prof.timeline_figure()
-    assert len(shown.svg) < 500_000
-    assert "events overlap others" in shown.svg
-    assert sum(int(row[3].replace(",", "")) for row in shown.rows) == count
-    both = timelines_figure({"one": prof.records, "two": prof.records}).svg
-    assert len(both) < 1_000_000
-    assert re.search(r"one: 1[01],\d{3}", both)
+    for shown in (prof.timeline(), timeline_figure({"one": prof.tables, "two": prof.tables})):
+        assert len(shown.html()) < 150_000
+        assert re.search(r"2?[0-9],\d{3} short calls inside others are not drawn", " ".join(shown.notes))
+    assert sum(int(row[3].replace(",", "")) for row in prof.timeline().table.rows) == count

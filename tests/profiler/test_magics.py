@@ -155,23 +155,6 @@ def test_fixes_of_a_profiled_cell_are_tried_and_its_patch_names_the_cell(shell):
     assert "The patch" in captured.outputs[0].data["text/html"]
 
 
-def test_one_click_in_the_timeline_tries_fixes(shell):
-    pytest.importorskip("anywidget")
-    for cell in (PROGRAM, STEP, "%%profile -o prof --no-display\nstep()"):
-        with capture_output():
-            assert shell.run_cell(cell, store_history=False).success
-    view = shell.user_ns["prof"].timeline()
-    assert view.offers_fixes
-    view.tries += 1
-    assert view.fixes["rows"]
-    assert all(len(row) == len(view.fixes["columns"]) for row in view.fixes["rows"])
-    assert "-net = gluon.nn.Dense(8, in_units=3000)\n" in view.fixes["patch"]
-    shell.user_ns["step"] = None
-    view.tries += 1
-    assert "NoneType" in view.fixes["sentence"]
-    assert not view.fixes["rows"]
-
-
 def test_functions_of_a_cell_that_imports_what_they_call_are_edited(shell):
     cell = f"{PROGRAM}\n{STEP}\nwith mx.Profiler() as prof:\n    step()"
     with capture_output():

@@ -7,7 +7,6 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.displays import NO_OPERATORS
-from sparsekit.widgets import timelines_figure
 
 
 def numpy_loop():
@@ -42,7 +41,7 @@ def with_a_read():
 @pytest.mark.parametrize("record", [with_nothing, with_a_span, with_a_read])
 def test_a_profile_without_operators_says_why(record):
     prof = record()
-    for said in (prof.summary(), prof._repr_mimebundle_()["text/plain"], prof.timeline_figure().alt, prof.timeline_figure().html,
+    for said in (prof.summary(), prof._repr_mimebundle_()["text/plain"], prof.timeline().alt, prof.timeline().html(),
                  repr(prof.table()), prof.table().html):
         assert "does not record numpy, scipy or plain Python" in said
         assert "mx.nd.array(values)" in said
@@ -50,15 +49,10 @@ def test_a_profile_without_operators_says_why(record):
 
 
 def test_two_programs_of_numpy_are_told_so():
-    assert timelines_figure({"a": with_nothing().records, "b": []}).alt == NO_OPERATORS
-
-
-def test_the_live_timeline_says_it_too():
-    pytest.importorskip("anywidget")
-    assert NO_OPERATORS in with_nothing().timeline().description
+    assert mx.profiler.merge({"a": with_nothing(), "b": with_nothing()}).timeline().finding == NO_OPERATORS
 
 
 def test_a_profile_with_operators_does_not():
     with mx.Profiler() as prof:
         mx.nd.ones((2, 2)) + 1
-    assert NO_OPERATORS not in prof.summary() + prof.timeline_figure().alt
+    assert NO_OPERATORS not in prof.summary() + prof.timeline().alt

@@ -206,7 +206,7 @@ def test_a_profile_shows_itself(profile):
 
 
 def test_a_display_that_fails_leaves_the_text(profile, monkeypatch):
-    monkeypatch.setattr(type(profile), "timeline_figure", lambda self: 1 / 0)
+    monkeypatch.setattr(type(profile), "timeline", lambda self: 1 / 0)
     assert set(profile._repr_mimebundle_()) == {"text/plain"}
 
 

@@ -21,7 +21,6 @@ VIEWS = {
     "LiveFigure": "x.inspect()",
     "XrayWidget": "mx.widgets.xray([x], 2)",
     "MonitorWidget": "mx.widgets.MonitorWidget({}, mx.widgets.monitor_figure({}), 'Training')",
-    "TimelineWidget": "prof.timeline()",
     "MemoryWidget": "mx.widgets.MemoryWidget(prof.memory)",
 }
 SETUP = """import sparsekit as mx

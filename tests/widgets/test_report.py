@@ -6,7 +6,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from sparsekit.widgets import html_report, memory_bars, timeline_figure
+from sparsekit.figures.timeline import timeline_figure
+from sparsekit.widgets import html_report, memory_bars, memory_figure
+from tests.figures.recorded import tables, training
 
 
 class Page(HTMLParser):
@@ -41,11 +43,10 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def page(records, memory):
+def page(memory):
     sections = [
         ("Words", "One paragraph.\n\nAnother."),
-        ("Time", {"timeline": records, "title": "The run"}),
-        ("Two runs", {"timeline": {"a": records, "b": records[:30]}}),
+        ("Time", timeline_figure(tables(training()), "The run")),
         ("Memory", [memory_bars({"a": memory}), {"memory": memory}]),
         ("Table", {"columns": ["a"], "rows": [["1"]], "caption": "numbers"}),
     ]
@@ -64,15 +65,13 @@ def test_the_report_needs_nothing_else(page):
 
 def test_every_live_view_stands_behind_its_picture(page):
     found = Page(page)
-    assert found.count("h2") == 5
-    assert found.count("img") == 4
+    assert found.count("h2") == 4
+    assert found.count("img") == 2
     assert all(attributes["alt"] for tag, attributes in found.tags if tag == "img")
     views = [attributes.get("data-view") for tag, attributes in found.tags if tag == "figure"]
-    views.remove(None)
-    assert views == ["timeline", "timeline", "memory"]
+    assert [kind for kind in views if kind] == ["memory"]
     payloads = [json.loads(text) for attributes, text in found.scripts if attributes.get("type") == "application/json"]
-    timeline, memory = ["description", "payload", "selected", "title"], ["description", "memory", "title"]
-    assert [sorted(values) for values in payloads] == [timeline, timeline, memory]
+    assert [sorted(values) for values in payloads] == [["middle", "narrow", "wide"], ["description", "memory", "title"]]
     assert sum(attributes.get("type") == "module" for attributes, _ in found.scripts) == 2
 
 
@@ -82,12 +81,13 @@ def test_modules_come_only_with_views():
     assert len(page) < 20_000
 
 
-def test_hostile_names_end_nothing_and_start_nothing(hostile, records, memory):
-    records[3] = {**records[3], "name": hostile, "layer": hostile, "attrs": {hostile: hostile}}
+def test_hostile_names_end_nothing_and_start_nothing(hostile, memory):
+    records = [{**one, "name": hostile, "layer": hostile, "attrs": {hostile: hostile}} for one in training()]
+    figure = timeline_figure(tables(records))
     memory["at_peak"][0]["owner"] = hostile
-    safe = html_report("A", [("b", {"timeline": records[:3]}), ("c", {"memory": memory}), ("d", "e")])
+    safe = html_report("A", [("b", timeline_figure(tables(training()))), ("c", {"memory": memory}), ("d", "e")])
     sections = [
-        (hostile, {"timeline": records, "title": hostile}),
+        (hostile, figure),
         (hostile, {"memory": memory}),
         (hostile, [hostile, {"columns": [hostile], "rows": [[hostile]]}, object]),
     ]
@@ -99,9 +99,9 @@ def test_hostile_names_end_nothing_and_start_nothing(hostile, records, memory):
     page.encode("utf-8")
 
 
-def test_writing_is_all_or_nothing(tmp_path, records, monkeypatch):
+def test_writing_is_all_or_nothing(tmp_path, memory, monkeypatch):
     path = tmp_path / "report.html"
-    page = html_report("A", {"t": timeline_figure(records)}, path=path)
+    page = html_report("A", {"t": memory_figure(memory)}, path=path)
     assert path.read_text(encoding="utf-8") == page
 
     def refuse(*_):
@@ -114,8 +114,8 @@ def test_writing_is_all_or_nothing(tmp_path, records, monkeypatch):
     assert path.read_text(encoding="utf-8") == page
 
 
-def test_a_report_is_the_same_each_time(records):
-    assert html_report("A", {"t": {"timeline": records}}) == html_report("A", {"t": {"timeline": records}})
+def test_a_report_is_the_same_each_time(memory):
+    assert html_report("A", {"t": {"memory": memory}}) == html_report("A", {"t": {"memory": memory}})
 
 
 def test_a_report_of_a_tutorial_is_small(page):

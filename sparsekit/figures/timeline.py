@@ -33,8 +33,8 @@ COLUMNS = 500
 MOST_ARROWS, MOST_COUNTERS, MOST_DOTS = 24, 3, 120
 #: A run that fills less than this share of the view is drawn again, and a step of a run that fills less than the other one.
 SHORT, STEP = 1 / 8, 1 / 2
-#: Arrays and operators that are told of a mark, and letters of a row's name.
-MOST_TOLD, MOST_LETTERS = 12, 24
+#: Arrays and operators that are told of a mark; letters of a name, and of one that leaves room beside it.
+MOST_TOLD, MOST_LETTERS, SHORT_NAME = 12, 24, 16
 
 
 class _Placed(NamedTuple):
@@ -113,12 +113,12 @@ class _Picture:
         figure, several = self.figure, len(self.timeline.columns.runs) > 1
         figure.panels = [Panel(self.view, (0.0, 1.0), ROW, zooms=True)]
         for run in self.timeline.runs:
+            again = self._again(run)
             if several:
                 name = clean(run.name, MOST_LETTERS)
                 words = name if self.timeline.common else f"{name}: {duration(run.length)}"
                 figure.add(Text(0, "ink", self.view[0], y + 0.65, words, bold=True))
-                y += 1.25
-            again = self._again(run)
+                y += 2.0 if again and len(name) > SHORT_NAME else 1.25  # above a box it is said how much it magnifies
             placed = [_Placed(run, row, y + place) for place, row in enumerate(run.rows)]
             self.placed += placed
             y += len(placed)
@@ -129,6 +129,7 @@ class _Picture:
                 below.append(again)
                 self._edges(again, y)
             y = self._instants(run, y)
+        y += 0.5 if (self.timeline.columns.events.conversion >= 0).any() else 0.0  # for arrows below the last row
         figure.panels[0] = Panel(self.view, (0.0, max(y, 1.0)), max(y, 1.0) * ROW, zooms=True)
         figure.add(Axis(0, "left", ticks=self._names(self.placed), grid=False), Axis(0, "right", ticks=self._shares()),
                    Axis(0, "bottom", "time"))  # fmt: skip

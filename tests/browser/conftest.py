@@ -26,6 +26,7 @@ import nbformat
 import pytest
 
 from sparsekit import doctor
+from sparsekit.figures import Figure, html_page
 from sparsekit.widgets import html_report, sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -382,6 +383,33 @@ def open_report(browser, tmp_path):
         page.on("request", lambda request: wrong.append(request.url)
                 if not request.url.startswith(("file:", "data:", "blob:")) else None)  # fmt: skip
         page.goto(path.as_uri())
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Function that opens a page of figures from disk; a request or an error fails the test."""
+    wrong: list[str] = []
+    contexts = []
+
+    def open_it(*figures: Figure, dark: bool = False, **options: Any) -> Any:
+        path = tmp_path / "page.html"
+        html_page("A page", [(f"Part {place}", figure) for place, figure in enumerate(figures)], path=path)
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options}, offline=True,
+                                      color_scheme="dark" if dark else "light")  # fmt: skip
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(("file:", "data:")) else None)
+        page.on("dialog", lambda dialog: wrong.append(dialog.message))
+        page.goto(path.as_uri())
+        page.wait_for_selector("[data-ready]")
         return page
 
     yield open_it

@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 import statistics
-from typing import Any
 
 import numpy as np
 import pytest
 
-from sparsekit.figures import Axis, Figure, Panel, Rect, html_page
+from sparsekit.figures import Axis, Figure, Panel, Rect
 from sparsekit.figures.array import array_figure
 from sparsekit.figures.graph import graph_figure
 from tests.figures.gallery import HOSTILE, asking, everything, played
 
 from .gallery import made
-
-
-@pytest.fixture
-def open_page(browser, tmp_path):
-    """Function that opens a page of figures from disk; a request or an error fails the test."""
-    wrong: list[str] = []
-    contexts = []
-
-    def open_it(*figures: Figure, dark: bool = False, **options: Any) -> Any:
-        path = tmp_path / "page.html"
-        html_page("A page", [(f"Part {place}", figure) for place, figure in enumerate(figures)], path=path)
-        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options}, offline=True,
-                                      color_scheme="dark" if dark else "light")  # fmt: skip
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(("file:", "data:")) else None)
-        page.on("dialog", lambda dialog: wrong.append(dialog.message))
-        page.goto(path.as_uri())
-        page.wait_for_selector("[data-ready]")
-        return page
-
-    yield open_it
-    for context in contexts:
-        context.close()
-    assert wrong == []
-
 
 PICTURE = "figure > svg:not(.over)"
 

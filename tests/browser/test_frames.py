@@ -21,14 +21,6 @@ def memory():
     return {**found, "samples": samples}
 
 
-def processes():
-    """A worker and a server that share a hundred thousand events on one clock."""
-    one = made["processes"]()
-    records = [{**record, "start": record["start"] + 1e5 * turn} for turn in range(MANY // sum(map(len, one.values())) + 1)
-               for record in one["worker 0"]]
-    return {"worker 0": records, "server 0": [{**record, "lane": "serve"} for record in records]}
-
-
 def steps():
     """A training of a hundred thousand steps."""
     with monitor(live=False) as seen:
@@ -46,9 +38,6 @@ def batch(seed):
 
 
 VIEWS = {
-    "runs": (lambda: {"timeline": {name: made["training"](1, steps=MANY // 10) for name in ("one", "other")}},
-             ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
-    "processes": (lambda: {"timeline": processes(), "clock": "common"}, ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
     "memory": (lambda: {"memory": memory()}, ".sk [tabindex='0']", ["ArrowLeft", "ArrowRight"]),
     "xray": (lambda: {"xray": {"batches": [batch(seed) for seed in range(3)], "units": 2}}, ".sk [tabindex='0']",
              ["ArrowRight", "ArrowDown"]),

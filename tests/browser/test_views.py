@@ -86,40 +86,6 @@ FAINT = """() => {
 }"""
 
 
-#: Keys of a keyboard, as browsers name them, and those of a timeline that its help names otherwise or leaves out.
-KEYBOARD = [*"abcdefghijklmnopqrstuvwxyzMPZ0123456789+-=−/[],.", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End",
-            "PageUp", "PageDown", "Enter", "Escape", " ", "Delete"]
-NAMED = {"←": "ArrowLeft", "→": "ArrowRight", "↑": "ArrowUp", "↓": "ArrowDown"}
-ALSO = {"+": {"="}, "−": {"-"}, "Home": {"End"}, "m": {"M"}}
-
-
-@pytest.mark.parametrize("name", ["marks", "processes"])
-def test_keys_that_a_timeline_does_not_name_reach_the_page_and_no_others(open_report, name):
-    """JupyterLab has commands on keys: ``a`` adds a cell, ``m`` makes text of one."""
-    page = open_report({name: VIEWS[name].content}, False)
-    page.wait_for_selector(".sk[data-ready]")
-    named = {NAMED.get(word, word) for kbd in page.locator(".sk-keys kbd").all() for word in kbd.text_content().split()}
-    taken = set().union(named, *(more for key, more in ALSO.items() if key in named)) - {"Tab"}
-    reached = set(page.evaluate("""(keys) => {
-        const stage = document.querySelector('.sk-stage'), found = [];
-        document.addEventListener('keydown', event => found.push(event.key));
-        for (const key of ['Enter', ...keys]) {   // inside, so that Escape has something to leave
-            stage.focus();
-            stage.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true}));
-        }
-        return found;
-    }""", KEYBOARD))
-    assert reached == set(KEYBOARD) - taken
-    assert taken <= set(KEYBOARD)
-    held = page.evaluate("""(keys) => {
-        const stage = document.querySelector('.sk-stage'), found = [];
-        document.addEventListener('keydown', event => found.push(event.key));
-        for (const key of keys) stage.dispatchEvent(new KeyboardEvent('keydown', {key, ctrlKey: true, bubbles: true}));
-        return found;
-    }""", KEYBOARD)
-    assert len(held) >= len(KEYBOARD), "with Ctrl they are the browser's"
-
-
 def test_with_scripts_off_every_picture_and_table_stands(open_report):
     page = open_report({name: view.content for name, view in VIEWS.items()}, java_script_enabled=False)
     pictures = page.locator("figure .static img")
@@ -161,8 +127,7 @@ def reached_by_tab(page: Any) -> list[str]:
     return page.evaluate("() => window.reached")
 
 
-MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "processes": "sk-stage",
-        "memory": "sk-area", "xray": "sk-pipe", "monitor": "sk-area sk-plane sk-low"}  # fmt: skip
+MAIN = {"memory": "sk-area", "xray": "sk-pipe", "monitor": "sk-area sk-plane sk-low"}  # fmt: skip
 
 
 EMPTY = {

@@ -22,15 +22,6 @@ PRESS = """([selector, key]) => {
     document.querySelector(selector).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
 }"""
 
-#: Turns the wheel over a timeline: zooms.
-TURN = """(deltaY) => {
-    const canvas = document.querySelector(".sk-stage canvas");
-    const box = canvas.getBoundingClientRect();
-    canvas.dispatchEvent(new WheelEvent("wheel", { deltaY, clientX: box.left + 500, clientY: box.top + 60, ctrlKey: true,
-        cancelable: true, bubbles: true }));
-}"""
-
-
 def blocks_of(page: Any, acts: list[Callable[[], object]]) -> list[int]:
     """How many blocks of JavaScript run for each act and the repainting that it asks for."""
     session = page.context.new_cdp_session(page)
@@ -62,12 +53,4 @@ def presses(page: Any, selector: str, keys: list[str]) -> list[int]:
     found = blocks_of(page, [lambda key=key: page.evaluate(PRESS, [selector, key]) for key in keys * 3])
     first, later = found[:len(keys)], found[len(keys):]
     assert max(first) <= ONCE, first
-    return later
-
-
-def turns(page: Any, size: int, count: int) -> list[int]:
-    """The same for a wheel that is turned into a timeline and out again, after a first turn."""
-    steps = [-size] * count + [size] * count
-    first, *later = blocks_of(page, [lambda step=step: page.evaluate(TURN, step) for step in steps])
-    assert first <= ONCE, first
     return later

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -386,7 +386,7 @@ def _called(columns: Columns, event: int) -> str:
     return f"{clean(name) or '?'} in {clean(layer)}" if layer else clean(name) or "?"
 
 
-def _told(timeline: Timeline, key: str) -> Any:  # Any: as of Interaction.select
+def _told(timeline: Timeline, key: str) -> dict[str, str] | Table | None:
     """What a live view says of a mark; None for a key that there is not."""
     what, _, rest = key.partition(" ")
     if what == "sum":

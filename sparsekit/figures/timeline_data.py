@@ -159,7 +159,8 @@ class Timeline:
         self.end = self.start + events.duration
         self.level = np.zeros(len(events), np.int8)
         self.holds = np.zeros(len(events), bool)
-        self.runs = [self._run(run, *(end + float(self.shift[run]) for end in spans[run])) for run in range(min(len(runs), MOST_RUNS))]
+        self.runs = [self._run(run, first + float(self.shift[run]), last + float(self.shift[run]))
+                     for run, (first, last) in enumerate(spans[:MOST_RUNS])]  # fmt: skip
         self.left_out = len(runs) - len(self.runs)
 
     @property

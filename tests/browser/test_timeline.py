@@ -131,7 +131,8 @@ def test_zooming_asks_python_for_single_events(browser):
     page.locator(".details", has_text="took").wait_for()
     before = events.first.get_attribute("data-key")
     page.keyboard.press("Shift+ArrowRight")
-    page.wait_for_function("key => document.querySelector('.sk-live > svg:not(.over) [data-key]').dataset.key !== key", arg=before)
+    first = "document.querySelector('.sk-live > svg:not(.over) [data-key]').dataset.key"
+    page.wait_for_function(f"key => {first} !== key", arg=before)
     page.keyboard.press("Home")
     page.wait_for_function("() => !document.querySelector(\".sk-live > svg:not(.over) [data-key^='event']\")")
     page.close()

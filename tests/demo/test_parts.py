@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from sparsekit.demo.page import typical
 from sparsekit.demo.settings import Settings
 from sparsekit.demo.training import Outcome, Trained, split
 from sparsekit.demo.variants import VARIANTS, build, needed_memory
+from tests.figures.recorded import tables
 
 
 def tree(folder: Path, files: dict[str, str]) -> tuple[Path, Path]:
@@ -169,18 +170,23 @@ def test_a_batch_is_split_by_lane_without_the_first_two():
     assert split([]) == (0.0, {})
 
 
-def test_the_typical_batch_starts_at_zero():
-    chosen = typical(BATCHES)
-    assert [entry["name"] for entry in chosen] == ["batch", "LibSVMIter", "dot", "inner", "dot"]
-    assert [entry["start"] for entry in chosen] == [0.0, 0.0, 10.0, 12.0, 50.0]
-    assert chosen[2]["duration"] == 32.0
-    json.dumps(chosen)
+def chosen(batches):
+    """The events of the typical batch."""
+    columns = typical(SimpleNamespace(records=batches, tables=tables(batches)))
+    return columns.texts(columns.kinds.name[columns.events.kind]), columns.events
+
+
+def test_the_typical_batch_has_its_span_and_what_is_inside():
+    names, events = chosen(BATCHES)
+    assert names == ["batch", "LibSVMIter", "dot", "inner", "dot"]
+    assert ((events.start - events.start[0]) / 1000).tolist() == [0.0, 0.0, 10.0, 12.0, 50.0]
+    assert events.duration[2] == 32_000
 
 
 @pytest.mark.parametrize("batches", [BATCHES, BATCHES[:-5]])
 def test_picture_and_table_have_the_same_batch(batches):
     """Also where their number is even: the median batch is one of them, and no mean of two."""
-    assert typical(batches)[0]["duration"] == split(batches)[0]
+    assert chosen(batches)[1].duration[0] / 1000 == split(batches)[0]
 
 
 def test_a_busy_machine_is_warned_of():

@@ -413,7 +413,7 @@ def _told_of_event(timeline: Timeline, event: int) -> dict[str, str]:
     made_by = events.made_by.of(event).tolist()
     took = f"{duration(float(events.duration[event]))}, {duration(float(events.own[event]))} of it its own"
     found = {"operator": _called(columns, event), "lane": columns.strings[kinds.lane[kind]], "took": took,
-             "at": duration(float(timeline.start[event])), "storage": MEANING[STORAGE[timeline.storage[kind]]],
+             "at": f"{float(timeline.start[event]) / 1000:,.1f} µs", "storage": MEANING[STORAGE[timeline.storage[kind]]],
              "moved": format_bytes(int(kinds.bytes[kind] + events.moved[event])), "line": columns.strings[kinds.line[kind]],
              "became dense": columns.strings[kinds.became_dense[kind]]}  # fmt: skip
     for side, arrays in (("input", kinds.inputs.of(kind).tolist()), ("output", kinds.outputs.of(kind).tolist())):

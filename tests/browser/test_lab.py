@@ -56,7 +56,7 @@ def both_themes(view: Any, name: str) -> None:
 
 def test_a_click_on_the_timeline_reads_out_the_operator(live):
     timeline = live.page.locator(TIMELINES).first
-    timeline.locator("[data-key^='event']").last.click()
+    timeline.locator("[data-key^='event']").first.click()
     timeline.locator(".details", has_text="csr 2 × 2").wait_for()
     both_themes(live, "timeline")
 

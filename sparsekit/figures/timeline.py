@@ -10,11 +10,11 @@ import numpy as np
 
 from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_shape
 from .figure import Figure
-from .interaction import Interaction
+from .interaction import Choice, Interaction
 from .marks import Axis, Dots, Line, Panel, Rect, Table, Text
 from .palette import MEANING
 from .text import clean
-from .timeline_data import APART, STORAGE, Row, Run, Timeline, part_of, together
+from .timeline_data import APART, STORAGE, Row, Run, Timeline, part_of, steps_of, together
 from .timeline_words import counters_of, dense_words, duration, finding_of, shares_of, sums_of, table_of, title_of
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ __all__ = ["timeline_figure"]
 
 #: Pixels of a row.
 ROW = 21.0
+#: What a live view of several runs may show.
+ONE_STEP, WHOLE = "one step", "whole runs"
 #: So many events in view are drawn one by one, however short, and the longest of more; of a part that is drawn again fewer.
 FEW, FEWER = 1000, 400
 #: Columns of a view into which shorter events are summed.
@@ -60,6 +62,8 @@ def timeline_figure(columns: Columns | Mapping[str, Columns], title: str = "", w
     An arrow goes from an operator that made a sparse array dense to each that reads it.  Where there are many events, neighbours
     that are too short to see are summed to bars, as high as the share of time that they take.
 
+    Of several runs with many steps, the median step of each is drawn, and a live view also shows the whole runs.
+
     Parameters
     ----------
     columns : Columns or mapping of str to Columns
@@ -76,19 +80,35 @@ def timeline_figure(columns: Columns | Mapping[str, Columns], title: str = "", w
         The live view asks for more detail where a reader zooms, and tells of each operator its arrays and who made them.
     """
     tables = together(columns) if isinstance(columns, Mapping) else columns
-    timeline = Timeline(part_of(tables, *(round(end * 1000) for end in window)) if window else tables)
-    sums = sums_of(timeline.columns)
-    finding, table, shares = finding_of(timeline, sums), table_of(timeline, sums, rows), shares_of(sums)
-    shown = str(title) or title_of(timeline)
+    whole = Timeline(part_of(tables, *(round(end * 1000) for end in window)) if window else tables)
+    steps = steps_of(whole)
+    shown = {name: _Shown(timeline, title, rows) for name, timeline in ((ONE_STEP, steps), (WHOLE, whole)) if timeline}
+    first = next(iter(shown))
 
-    def draw(view: tuple[float, float] | None, _: object) -> Figure:  # object: there are no inputs
-        figure = Figure(shown, finding, table=table)
-        _Picture(figure, timeline, shares, view).draw()
-        return figure
+    def draw(view: tuple[float, float] | None, values: Mapping[str, str]) -> Figure:
+        return shown[values.get("show", first)].figure(view)
+
+    def select(key: str, values: Mapping[str, str]) -> dict[str, str] | Table | None:
+        return _told(shown[values.get("show", first)].timeline, key)
 
     figure = draw(None, {})
-    figure.interaction = Interaction(draw, lambda key, _: _told(timeline, key))
+    figure.interaction = Interaction(draw, select, (Choice("show", "show", tuple(shown), first),) if steps else ())
     return figure
+
+
+class _Shown:
+    """What is said of a timeline, whatever part of it is in view."""
+
+    def __init__(self, timeline: Timeline, title: str, rows: int) -> None:
+        sums = sums_of(timeline.columns)
+        self.timeline, self.title, self.finding = timeline, str(title) or title_of(timeline), finding_of(timeline, sums)
+        self.table, self.shares = table_of(timeline, sums, rows), shares_of(sums)
+
+    def figure(self, view: tuple[float, float] | None) -> Figure:
+        """The picture of a part of the axis; None is for all of it."""
+        figure = Figure(self.title, self.finding, table=self.table)
+        _Picture(figure, self.timeline, self.shares, view).draw()
+        return figure
 
 
 class _Picture:
@@ -116,9 +136,10 @@ class _Picture:
             again = self._again(run)
             if several:
                 name = clean(run.name, MOST_LETTERS)
-                words = name if self.timeline.common else f"{name}: {duration(run.length)}"
+                part = f"{self.timeline.parts[run.number]}, " if self.timeline.parts else ""
+                words = name if self.timeline.common else f"{name}: {part}{duration(run.length)}"
                 figure.add(Text(0, "ink", self.view[0], y + 0.65, words, bold=True))
-                y += 2.0 if again and len(name) > SHORT_NAME else 1.25  # above a box it is said how much it magnifies
+                y += 2.0 if again and len(name + part) > SHORT_NAME else 1.25  # above a box it is said how much it magnifies
             placed = [_Placed(run, row, y + place) for place, row in enumerate(run.rows)]
             self.placed += placed
             y += len(placed)
@@ -364,6 +385,8 @@ class _Picture:
         """The legend and the notes."""
         self.figure.legend["none"] = "no array, or only small ones"
         notes, timeline = [], self.timeline
+        if timeline.parts:
+            notes.append("Of each run the median step is drawn.")
         if self.summed:
             notes.append("Many short calls are one bar, as high as the share of time that they take.")
         if self.hidden:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from ..profiler.columns import Columns
 
-__all__ = ["APART", "LANES", "STORAGE", "Row", "Run", "Timeline", "part_of", "storage_of", "together"]
+__all__ = ["APART", "LANES", "STORAGE", "Row", "Run", "Timeline", "part_of", "steps_of", "storage_of", "together"]
 
 #: Lanes in the order in which a step of training passes through them; unknown ones follow.
 LANES = ("user", "io", "transfer", "convert", "forward", "backward", "update", "exchange", "wait", "serve", "journal", "apply",
@@ -32,8 +32,8 @@ HAS_TO_BE = ("parameter", "optimizer state", "label")
 SMALL = 0.01
 #: Rows of a run from which on its threads share their lanes, and runs that are drawn.
 MOST_ROWS, MOST_RUNS = 16, 12
-#: Steps that a run must have for one of them to be drawn again.
-LEAST_STEPS = 3
+#: Steps that a run must have for one of them to be drawn alone, and events that are few enough to draw all of several runs.
+LEAST_STEPS, FEW_EVENTS = 3, 60
 
 _TORCH_STEP = re.compile(r"ProfilerStep#\d+")
 
@@ -88,6 +88,24 @@ def part_of(columns: Columns, start: float, end: float) -> Columns:
     return columns.taken({**taken, "folded": np.zeros(0, np.int64)})
 
 
+def steps_of(timeline: Timeline) -> Timeline | None:
+    """The median step of each of several runs; None if they are processes of one run, or one of them has few events or steps."""
+    runs, start = timeline.runs, timeline.start
+    steps = [run.median_step for run in runs]
+    if len(runs) < 2 or timeline.common or timeline.left_out or not all(steps):
+        return None
+    if min(sum(len(row.events) for row in run.rows) for run in runs) <= FEW_EVENTS:
+        return None
+    columns, where = timeline.columns, np.zeros(len(start), bool)
+    for run, step in zip(runs, steps, strict=True):
+        if step is not None:
+            where |= (columns.events.run == run.number) & (start >= step[1]) & (start < step[2])
+    nothing = np.zeros(0, np.int64)
+    taken = columns.taken({"events": np.flatnonzero(where), "folded": nothing, "marks": nothing, "ledger": nothing})
+    words = [f"step {step[0] + 1:,} of {len(run.steps):,}" for run, step in zip(runs, steps, strict=True) if step]
+    return Timeline(taken, words)
+
+
 def storage_of(columns: Columns) -> Array:
     """What the arrays of each kind of event are: a place in ``STORAGE``.
 
@@ -123,6 +141,8 @@ class Timeline:
     ----------
     columns : Columns
         Of one run, of several, which then begin together, or of workers and servers of one run, which have a common clock.
+    parts : sequence of str, optional
+        What of each run the columns have, if not all.
 
     Attributes
     ----------
@@ -142,8 +162,8 @@ class Timeline:
         Whether the runs are processes on a common clock.
     """
 
-    def __init__(self, columns: Columns) -> None:
-        self.columns = columns
+    def __init__(self, columns: Columns, parts: Sequence[str] = ()) -> None:
+        self.columns, self.parts = columns, parts
         events, runs = columns.events, columns.runs
         self.storage = storage_of(columns)
         self.common = any(kind in ("worker", "server") for kind in columns.texts(runs.process))

@@ -208,16 +208,14 @@ def _compared(timeline: Timeline, sums: Sequence[Sum]) -> str:
     runs = [run for run in timeline.runs if run.length > 0]
     if not runs:
         return NO_OPERATORS
-    words = f"Recorded time: {', '.join(f'{run.name} {duration(run.length)}' for run in runs)}"
+    words = "One training step takes " if timeline.parts else "Recorded time: "
+    words += ", ".join(f"{run.name} {duration(run.length)}" for run in runs)
     long, short = (pick(runs, key=lambda run: run.length) for pick in (max, min))
     if long.length > short.length * 1.05:
         words += f": {long.name} takes {format_ratio(long.length / short.length)} as long as {short.name}"
     work = [one for one in _work(sums) if one.run == long.number]
     if work and (whole := sum(one.own for one in work)) > 0:
         words += f", {format_share(work[0].own, whole)} of it in {clean(work[0].place)} ({work[0].lane})"
-    steps = [(run, step) for run in runs if (step := run.median_step)]
-    if len(steps) == len(runs):
-        words += f". The median step takes {', '.join(f'{run.name} {duration(step[2] - step[1])}' for run, step in steps)}"
     small = [run.name for run in runs if run.length < long.length / 8]
     return f"{words}.{f' In the picture, {_listed(small)} is also magnified.' if small else ''}"
 
@@ -256,7 +254,8 @@ def table_of(timeline: Timeline, sums: Sequence[Sum], rows: int) -> Table:
     if len(timeline.columns.runs) > 1:
         name = "process" if timeline.common else "run"
         columns: tuple[str, ...] = (name, "lane", "events", "own time", "share", "moved")
-        return Table(columns, _lane_rows(timeline, sums), f"Own time by {name} and lane")
+        part = ", one training step (the median one)" if timeline.parts else ""
+        return Table(columns, _lane_rows(timeline, sums), f"Own time by {name} and lane{part}")
     marked = _mark_rows(timeline)
     columns = (*COLUMNS[:-1], f"{COLUMNS[-1]} or values") if marked else COLUMNS
     caption = "Operators by own time, the whole run" + ("; markers below" if marked else "")

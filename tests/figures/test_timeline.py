@@ -213,6 +213,21 @@ def test_the_title_and_the_words_of_several_runs_are_those_of_the_table():
     assert same.title == "The same work, 2 ways"
 
 
+def test_of_runs_with_many_steps_the_median_one_is_drawn_and_a_live_view_shows_the_whole():
+    runs = {"dense": tables(training(True, 13)), "sparse": tables(training(False, 14))}
+    shown = timeline_figure(runs)
+    assert shown.finding.startswith("One training step takes dense 149 ms, sparse 603 µs: dense takes 247× as long as sparse")
+    assert shown.title == "sparse: 247× faster than dense"
+    assert [mark.text for mark in shown.of(Text) if mark.bold] == ["dense: step 6 of 13, 149 ms", "sparse: step 7 of 14, 603 µs"]
+    assert [row[2] for row in shown.table.rows if row[1] == "from start to end"] == ["5", "5"]
+    whole = shown.interaction.draw(None, {"show": "whole runs"})
+    assert whole.finding.startswith("Recorded time: dense 1.94 s, sparse 8.48 ms")
+    assert [row[2] for row in whole.table.rows if row[1] == "from start to end"] == ["66", "71"]
+    told = (shown.interaction.select("event 3", {"show": name}) for name in ("one step", "whole runs"))
+    assert [one["operator"] for one in told] == ["dot in dense0", "relu in relu0"]
+    assert len(timeline_figure({"dense": tables(training(True, 13)), "few": tables(training(False, 2))}).interaction.inputs) == 0
+
+
 def test_merged_profiles_are_drawn_like_runs_by_name():
     profiles = []
     for rows in (10, 2000):

@@ -218,7 +218,7 @@ def test_of_runs_with_many_steps_the_median_one_is_drawn_and_a_live_view_shows_t
     shown = timeline_figure(runs)
     assert shown.finding.startswith("One training step takes dense 149 ms, sparse 603 µs: dense takes 247× as long as sparse")
     assert shown.title == "sparse: 247× faster than dense"
-    assert [mark.text for mark in shown.of(Text) if mark.bold] == ["dense: step 6 of 13, 149 ms", "sparse: step 7 of 14, 603 µs"]
+    assert [mark.text for mark in shown.of(Text) if mark.bold] == ["dense: step 6 of 13, 149 ms", "sparse: step 6 of 14, 603 µs"]
     assert [row[2] for row in shown.table.rows if row[1] == "from start to end"] == ["5", "5"]
     whole = shown.interaction.draw(None, {"show": "whole runs"})
     assert whole.finding.startswith("Recorded time: dense 1.94 s, sparse 8.48 ms")

@@ -63,6 +63,8 @@ def _run_of(columns: Columns, process: Process, about: Mapping[str, JSON]) -> di
 def workers_of(data: Stored) -> list[Part]:
     """The workers whose threads one process's profile recorded."""
     ranks: dict[int, int] = {}
+    if not any('"rank"' in text for text in data.columns.strings):  # no record need be made
+        return []
     for record in data.records:
         rank = record["attrs"].get("rank")
         if record["lane"] in _TELLING and type(rank) is int:

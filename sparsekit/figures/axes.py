@@ -134,6 +134,8 @@ class _Drawer:
         ax.set_facecolor(LIGHT["lens"] if panel.framed else ax.get_facecolor() if len(self.figure.panels) == 1 else "none")
         if len(self.figure.panels) > 1 and panel.title:
             ax.set_title(clean(panel.title, 120), fontsize=LABEL * POINT, loc="left", fontweight="bold")
+        if panel.magnifies >= 0:
+            ax.set_title(self.layout.magnified(self.number), fontsize=SMALL * POINT, loc="right", pad=3)
         self._axes()
         for mark in self.figure.marks:
             if mark.panel != self.number:

@@ -308,23 +308,24 @@ class Layout:
             words = fit(title, last - left, LABEL * 1.08)
             yield Label(left, box.top - 9, words, "ink", LABEL, "start", True)
         if panel.magnifies >= 0:
-            yield self._magnified(panel, box)
+            words = self.magnified(number)
+            yield (Label(box.right, box.top - 5, words, "muted ring", SMALL, "end") if panel.within
+                   else Label(box.left, box.bottom + 15, words, "muted", SMALL, "start"))
         for axis in self.axes_of(number, "bottom"):
             if axis.label:
                 yield Label(box.left, box.bottom + 31, fit(clean(axis.label), box.width, SMALL), "muted", SMALL, "start")
         yield from self._line_ends(number)
 
-    def _magnified(self, panel: Panel, box: Box) -> Label:
+    def magnified(self, number: int) -> str:
         """How many times as wide as in the whole a part is drawn."""
+        panel, box = self.figure.panels[number], self.boxes[number]
         whole, source = self.figure.panels[panel.magnifies], self.boxes[panel.magnifies]
         across = box.width / max(abs(panel.x[1] - panel.x[0]), 1e-300) * abs(whole.x[1] - whole.x[0]) / max(source.width, 1.0)
         down = box.height / max(abs(panel.y[1] - panel.y[0]), 1e-300) * abs(whole.y[1] - whole.y[0]) / max(source.height, 1.0)
         words = f"magnified {format_ratio(across).removesuffix('×')} times"
         if not panel.within and not 0.5 < across / down < 2:
             words += f" across and {format_ratio(down).removesuffix('×')} times down"
-        if panel.within:
-            return Label(box.right, box.top - 5, words, "muted ring", SMALL, "end")
-        return Label(box.left, box.bottom + 15, words, "muted", SMALL, "start")
+        return words
 
     def _line_ends(self, number: int) -> Iterator[Label]:
         lines, box = self.ends_of(number), self.boxes[number]

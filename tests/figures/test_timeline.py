@@ -189,6 +189,14 @@ def test_runs_are_drawn_on_one_true_scale_and_a_short_one_also_magnified(ratio, 
     assert bars(figure, 1)[0].key == bars(figure)[4].key
 
 
+def test_matplotlib_says_how_much_a_box_magnifies():
+    figures = pytest.importorskip("matplotlib.figure")
+    figure = timeline_figure({"dense": tables(training(True, 2)), "sparse": tables(training(False, 2))})
+    ax = figure.on(figures.Figure().subplots())
+    said = [one.get_title("right") for one in ax.child_axes]
+    assert [words for words in said if words] == re.findall(r"magnified [\d.,]+ times", figure.svg())
+
+
 def test_the_longest_run_fills_the_axis_and_compilation_does_not_count():
     records = training(steps=2)
     shown = timeline_figure({"a": tables(records), "b": tables([{**one, "start": one["start"] + 7e6} for one in records[1:]])})

@@ -278,35 +278,41 @@ class _Picture:
     def _sums(self, panel: int, events: Array, row: Array, placed: Sequence[_Placed], view: tuple[float, float],
               budget: int) -> None:  # fmt: skip
         """Short events: in each column of each row a bar as high as the share of time that arrays of each kind take."""
-        timeline = self.timeline
         self.summed = True
-        storage = timeline.storage[timeline.columns.events.kind[events]]
         rows, place = np.unique(row, return_inverse=True)
-        count = int(min(COLUMNS, max(budget // (len(rows) * len(np.unique(storage))), 40)))
-        cell, kinds = (view[1] - view[0]) / count, len(STORAGE)
+        for count in (COLUMNS >> halved for halved in range(9)):
+            low, high, calls = self._heights(events, np.ravel(place), len(rows), view, count)
+            begin = np.ones(high.shape, bool)
+            begin[:, 1:] = (np.diff(high, axis=1) != 0) | (np.diff(low, axis=1) != 0)
+            if np.count_nonzero(begin & (high > low)) <= budget:
+                break
+        cell = (view[1] - view[0]) / count
+        for number, kind in np.argwhere(calls.any(1)).tolist():
+            (run, lane, y), begins = placed[rows[number]], np.flatnonzero(begin[number, :, kind])
+            found = zip(begins.tolist(), np.append(begins[1:], count).tolist(),
+                        np.add.reduceat(calls[number, :, kind], begins).tolist(), strict=True)  # fmt: skip
+            for first, last, of in found:
+                if of:
+                    x0, x1 = view[0] + first * cell, view[0] + last * cell
+                    words = f"{format_count(of)} short calls, {lane.lane}: {MEANING[STORAGE[kind]]}"
+                    key = f"sum {run.number} {lane.name} {x0:.0f} {x1:.0f}"
+                    self.figure.add(Rect(panel, STORAGE[kind], x0, x1, y + 0.91 - 0.82 * float(high[number, first, kind]),
+                                         y + 0.91 - 0.82 * float(low[number, first, kind]), words, key))  # fmt: skip
+
+    def _heights(self, events: Array, row: Array, rows: int, view: tuple[float, float], count: int) -> tuple[Array, Array, Array]:
+        """By row, column and kind of arrays: from where to where a bar reaches, and its calls."""
+        timeline, kinds = self.timeline, len(STORAGE)
+        cell = (view[1] - view[0]) / count
         column = np.clip(((timeline.start[events] - view[0]) / cell).astype(np.int64), 0, count - 1)
-        flat = (np.ravel(place) * count + column) * kinds + storage
+        flat = (row * count + column) * kinds + timeline.storage[timeline.columns.events.kind[events]]
         lengths = (timeline.end[events] - timeline.start[events]) / cell
-        time, calls = (np.bincount(flat, weights, len(rows) * count * kinds).reshape(len(rows), count, kinds)
+        time, calls = (np.bincount(flat, weights, rows * count * kinds).reshape(rows, count, kinds)
                        for weights in (lengths, None))  # fmt: skip
         # In eighths, so that neighbours can be one bar.
         time = time / np.maximum(time.sum(2, keepdims=True), 1)
         high = np.where(calls > 0, np.maximum(np.round(time * 8), 1), 0) / 8
         low = np.minimum(np.cumsum(high, 2) - high, 1)
-        high = np.minimum(low + high, 1)
-        for number, kind in np.argwhere(calls.any(1)).tolist():
-            tops, bottoms, many = high[number, :, kind], low[number, :, kind], calls[number, :, kind]
-            begins = np.flatnonzero(np.append(True, (np.diff(tops) != 0) | (np.diff(bottoms) != 0)))
-            ends = np.append(begins[1:], count)
-            run, lane, y = placed[rows[number]]
-            found = zip(begins.tolist(), ends.tolist(), np.add.reduceat(many, begins).tolist(), strict=True)
-            for begin, end, of in found:
-                if of:
-                    x0, x1 = view[0] + begin * cell, view[0] + end * cell
-                    words = f"{format_count(of)} short calls, {lane.lane}: {MEANING[STORAGE[kind]]}"
-                    key = f"sum {run.number} {lane.name} {x0:.0f} {x1:.0f}"
-                    self.figure.add(Rect(panel, STORAGE[kind], x0, x1, y + 0.91 - 0.82 * tops[begin],
-                                         y + 0.91 - 0.82 * bottoms[begin], words, key))  # fmt: skip
+        return low, np.minimum(low + high, 1), calls
 
     def _arrows(self) -> None:
         """From each event that made an array dense to those that read it, among those that are drawn alone."""
@@ -353,7 +359,8 @@ class _Picture:
 
     def _dots(self, y: float, kind: str, key: str, rows: Array, times: Array, names: Sequence[str]) -> None:
         """A dot for each instant, and its name where there is room until the next; of many in one place the first."""
-        column = ((times - self.view[0]) / (self.view[1] - self.view[0]) * MOST_DOTS).astype(np.int64)
+        most = max(MOST_DOTS // len(self.timeline.runs), 8)
+        column = ((times - self.view[0]) / (self.view[1] - self.view[0]) * most).astype(np.int64)
         _, first, count = np.unique(column, return_index=True, return_counts=True)
         places = [self.view[0], *times[first].tolist(), self.view[1]]
         gap = 0.01 * (self.view[1] - self.view[0])

@@ -374,7 +374,8 @@ def test_no_picture_has_more_than_two_thousand_marks(wide):
     draw = random.Random(0)
     records = [{"name": "op", "lane": f"lane{i % 9}", "start": 40.0 * i, "thread": i % 3,
                 "duration": 350.0 if wide else draw.choice((0.01, 5.0, 30.0))} for i in range(9000)]  # fmt: skip
-    for columns in (tables(records), {"a": tables(records), "b": tables(records[:900]), "c": tables(records[:300])}):
+    many = {f"run {i}": tables(records[: 9000 - 100 * i]) for i in range(12)}
+    for columns in (tables(records), {"a": tables(records), "b": tables(records[:900]), "c": tables(records[:300])}, many):
         figure = timeline_figure(columns)
         assert len(figure.marks) < 2000
         window = figure.panels[0].x[0], figure.panels[0].x[0] + abs(figure.panels[0].x[1] - figure.panels[0].x[0]) / 30

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +14,7 @@ from .marks import Axis, Dots, Line, Panel, Rect, Table, Text
 from .palette import MEANING
 from .text import clean
 from .timeline_data import APART, STORAGE, Row, Run, Timeline, part_of, steps_of, together
-from .timeline_words import counters_of, dense_words, duration, finding_of, shares_of, sums_of, table_of, title_of
+from .timeline_words import counters_of, dense_words, duration, finding_of, read, shares_of, sums_of, table_of, title_of
 
 if TYPE_CHECKING:
     from ..base.types import Array
@@ -148,7 +147,7 @@ class _Picture:
                 y += 1.0
             elif again:
                 below.append(again)
-                self._edges(again, y)
+                figure.add(*(Line(0, "ink", [end, end], [0.0, y], width=1.0) for end in again.part))
             y = self._instants(run, y)
         y += 0.5 if (self.timeline.columns.events.conversion >= 0).any() else 0.0  # for arrows below the last row
         figure.panels[0] = Panel(self.view, (0.0, max(y, 1.0)), max(y, 1.0) * ROW, zooms=True)
@@ -214,11 +213,6 @@ class _Picture:
             self.figure.add(Line(0, "muted", [again.part[1], left], [y, y], dash=2))
         self.figure.add(Axis(number, "bottom", "time"))
         self._events(number, placed, again.part, budget)
-
-    def _edges(self, again: _Again, bottom: float) -> None:
-        """Where a part stands that is drawn again below."""
-        for end in again.part:
-            self.figure.add(Line(0, "ink", [end, end], [0.0, bottom], width=1.0))
 
     def _below(self, again: _Again) -> None:
         """A part again, as wide as the whole."""
@@ -477,10 +471,7 @@ def _array(columns: Columns, place: int) -> str:
 
 def _arguments(text: str) -> dict[str, str]:
     """What a call was given beside arrays."""
-    try:
-        found = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
-        return {}
+    found = read(text)
     said = ", ".join(f"{name}={value}" for name, value in found.items()) if isinstance(found, dict) else ""
     return {"arguments": clean(said, 500)} if said else {}
 

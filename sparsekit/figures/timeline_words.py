@@ -19,7 +19,7 @@ from .timeline_data import APART, LANES, Timeline
 if TYPE_CHECKING:
     from ..profiler.columns import Columns
 
-__all__ = ["Counter", "Sum", "counters_of", "dense_words", "duration", "finding_of", "shares_of", "sums_of", "table_of",
+__all__ = ["Counter", "Sum", "counters_of", "dense_words", "duration", "finding_of", "read", "shares_of", "sums_of", "table_of",
            "title_of"]
 
 COLUMNS = ("lane", "operator", "layer", "calls", "own time", "share", "moved", "storage types")
@@ -103,7 +103,8 @@ def counters_of(timeline: Timeline, run: int) -> list[Counter]:
     for place in mine[np.argsort(marks.time[mine], kind="stable")].tolist():
         name, unit = columns.strings[marks.name[place]] or "?", columns.strings[marks.unit[place]]
         one = found.setdefault(name, Counter(name, unit, [], [], 0))
-        value = _value(columns.strings[marks.value[place]])
+        said = read(columns.strings[marks.value[place]])
+        value = number(said, math.nan) if isinstance(said, (int, float)) else math.nan
         if math.isfinite(value):
             one.times.append(float(marks.time[place] + timeline.shift[run]))
             one.values.append(value)
@@ -112,12 +113,13 @@ def counters_of(timeline: Timeline, run: int) -> list[Counter]:
     return list(found.values())
 
 
-def _value(text: str) -> float:
+def read(text: str) -> object:  # object: any value that JSON can hold
+    """The value of a text of JSON; None if it is none."""
     try:
-        found = json.loads(text) if text else None
+        found: object = json.loads(text) if text else None  # object: as above
     except (ValueError, RecursionError):
-        return math.nan
-    return number(found, math.nan) if isinstance(found, (int, float)) else math.nan
+        return None
+    return found
 
 
 # --------------------------------------------------------------------------- title and finding
@@ -314,7 +316,8 @@ def _mark_rows(timeline: Timeline) -> list[tuple[str, ...]]:
     groups: dict[tuple[str, str, str], list[float]] = {}
     marks, ledger = columns.marks, columns.ledger
     for place in np.flatnonzero(~columns.where_text(["counter"])[marks.kind]).tolist():
-        words = ", ".join(filter(None, (_said(columns.strings[marks.value[place]]), columns.strings[marks.line[place]])))
+        value = read(columns.strings[marks.value[place]])
+        words = ", ".join(filter(None, ("" if value is None else str(value), columns.strings[marks.line[place]])))
         groups.setdefault(("marker", columns.strings[marks.name[place]] or "?", words), []).append(float(marks.time[place]))
     for place in np.flatnonzero(ledger.time >= 0).tolist():
         key = "became dense", columns.strings[ledger.op[place]] or "?", dense_words(columns, place)
@@ -326,15 +329,6 @@ def _mark_rows(timeline: Timeline) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [(kind, name, "", format_count(count), "", "", "", words) for kind, name, count, words in shown]
     rest = sum(count for _, _, count, _ in found[len(shown):])
     return [*rows, ("all", f"{len(found) - len(shown)} other marks", "", format_count(rest), "", "", "", "")] if rest else rows
-
-
-def _said(text: str) -> str:
-    """What a value in JSON is."""
-    try:
-        found = json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return ""
-    return "" if found is None else str(found)
 
 
 def _values(counter: Counter) -> str:

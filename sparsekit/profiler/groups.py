@@ -105,10 +105,11 @@ def _put_together(name: str, place: Array, groups: int, values: Array) -> Array:
 
 def _groups(keys: list[Array], rows: int) -> tuple[Array, Array]:
     """Of each row the number of its group, and of each group its first row."""
-    if not keys:
-        return np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)
-    _, first, place = np.unique(np.stack(keys), axis=1, return_index=True, return_inverse=True)
-    return np.ravel(place), first
+    place, first = np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)
+    for key in keys:  # one after the other: numpy compares rows of numbers by code that may lose an interrupt
+        together = place * (int(key.max(initial=0)) + 1) + key
+        _, first, place = np.unique(together, return_index=True, return_inverse=True)
+    return place, first
 
 
 def _rows(columns: Columns) -> dict[str, Array]:

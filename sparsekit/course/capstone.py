@@ -25,7 +25,7 @@ from ..base.errors import ContractError, UnknownNameError
 from ..base.formatting import format_bytes
 from ..datasets import load_docstrings
 from ..gluon.utils import whole
-from ..profiler import Comparison, Profiler, compare, expect
+    from ..profiler.turns import Comparison
 from .words import Message, rich
 
 if TYPE_CHECKING:

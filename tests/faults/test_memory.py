@@ -289,7 +289,7 @@ OPENED = """
 """
 
 
-    """Opened under 300 MB, half of which importing the library takes; a small file may hold zeros for a thousand times its size."""
-    """Opened under 300 MB, of which importing the library takes half; a small file may hold zeros for a thousand times its size."""
+def test_a_profile_takes_memory_for_what_it_holds(tmp_path):
+    """Opened under 300 MB, half of it for importing; a small file may hold zeros for a thousand times its size."""
     assert programs.run(PROFILES, timeout=120, cwd=tmp_path).check().splitlines() == ["small.npz True 2", "long.npz True"]
     assert programs.run(OPENED, memory=300 * programs.MIB, timeout=120, cwd=tmp_path).check() == "2 400000\n"

@@ -25,13 +25,14 @@ from ..base.errors import ContractError, UnknownNameError
 from ..base.formatting import format_bytes
 from ..datasets import load_docstrings
 from ..gluon.utils import whole
-    from ..profiler.turns import Comparison
+from ..profiler import Profiler, compare, expect
 from .words import Message, rich
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..gluon import Block
+    from ..profiler.turns import Comparison
     from ..ndarray import CSRNDArray, NDArray
     from ..profiler import Profile
 

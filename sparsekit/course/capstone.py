@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..gluon import Block
-    from ..profiler.turns import Comparison
     from ..ndarray import CSRNDArray, NDArray
     from ..profiler import Profile
+    from ..profiler.turns import Comparison
 
 __all__ = ["Certificate", "Task", "given", "grade", "task"]
 

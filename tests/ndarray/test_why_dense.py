@@ -167,7 +167,7 @@ def test_each_door_is_in_the_ledger_with_operator_line_bytes_and_remedy(door, x)
         assert record.bytes_after >= 8 * 40 * 4 or "part" in door or "gradient" in door
         assert record.remedy
     assert {record["became_dense"] for record in prof.records} - {""} == {kind}
-    assert {mark["kind"] for mark in prof.ledger_events} == {kind}
+    assert {record.kind for record in prof.ledger} == {kind}
     why = made.why_dense()
     if made.stype != "default":  # written back to a sparse array
         assert (door, why.kind) == ("an operator in place", "sparse")

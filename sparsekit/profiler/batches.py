@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from .types import Record
+    from .types import KindRecord
 
 __all__ = ["CUTTING", "Batches", "apart_of", "batches_of"]
 
@@ -29,7 +29,7 @@ class Batches(NamedTuple):
     data_sets: tuple[tuple[int, ...], ...] = ()
 
 
-def batches_of(records: Iterable[Record], inputs: Iterable[tuple[int, ...]]) -> Batches:
+def batches_of(records: Iterable[KindRecord], inputs: Iterable[tuple[int, ...]]) -> Batches:
     """Find the batches among what the operators of forward passes took.
 
     Parameters
@@ -68,7 +68,7 @@ def batches_of(records: Iterable[Record], inputs: Iterable[tuple[int, ...]]) -> 
     return Batches(rows, tuple(sorted(shape for shape in cut & given if shape in again or shape not in taken)))
 
 
-def apart_of(records: Iterable[Record]) -> tuple[tuple[int, ...], ...]:
+def apart_of(records: Iterable[KindRecord]) -> tuple[tuple[int, ...], ...]:
     """Shapes of row_sparse arrays of backward passes that were not made by a product.
 
     A product writes a dense gradient in place.  Lookups do not, nor does the sum of the gradients of several uses.

@@ -21,11 +21,12 @@ from .group_by_line import PLACES, cell_memory, unplaced
 from .groups import grouped
 from .parts import combined
 from .profile_file import write_columns
+from .run_memory import RunMemory
 from .stored import Brief, Stored
 from .table import Table, aggregate, totals_table
 from .torch_gradients import gradients_table
 from .trace import export_trace
-from .what_if import lives_of, what_if
+from .what_if import what_if
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from .distributed import Distributed
     from .source import RecordedRun
     from .stored import Process
-    from .types import Changes, MarkRecord, Memory, Record, TotalRow, Trying
+    from .types import Changes, MarkRecord, Record, TotalRow, Trying
     from .what_if import WhatIf
 
 
@@ -171,15 +172,17 @@ class Profile:
         return list(self._data().marks)
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> RunMemory:
         """Memory as plain data: ``peak_bytes peak_time samples idle_bytes at_peak process_peak_bytes``.
+
+        In a notebook it shows itself; ``memory.figure()`` gives the figure.
 
         It counts the arrays of the library that took part in the run.  ``idle_bytes`` is the size of the parameters and other
         arrays that existed but were not used.  ``process_peak_bytes`` is the peak of the whole process since its start, or
         None if the system does not report it.  If compiled steps ran, ``table_bytes`` is the memory that they keep
         between runs; an array in this memory counts while it is in use.
         """
-        return self._data().memory
+        return RunMemory(Profile(self._data()))
 
     @property
     def kept_bytes(self) -> int:
@@ -445,16 +448,6 @@ class Profile:
             options = {"try_fixes": lambda: self.try_fixes(step), **options}
         return displays.call("TimelineWidget", records, **{"marks": self._instants(), **options})
 
-    def memory_view(self, **options: object) -> Any:  # Any: a widget, a layer above; object: its options
-        """The live memory view, a widget; needs the extra ``lab``."""
-        return displays.call("MemoryWidget", self._memory_shown(), **options)
-
-    def _memory_shown(self) -> Mapping[str, object]:  # object: the fields of the memory, and two more
-        """The memory with what a display's what-if switches need to know beside it."""
-        lives = lives_of(self)
-        memory = {**self.memory, "gradient_rows": self.gradient_rows}
-        return memory if lives is None else {**memory, "lives": lives.plain(self.memory["at_peak"])}
-
     def timeline_figure(self, **options: int) -> Any:  # Any: a figure, a layer above
         """The static picture of the timeline, with its table; of a merged profile with lanes of each process."""
         if self._data().parts:
@@ -497,14 +490,6 @@ class Profile:
                                      "block of this library.")
         return displays.call("graph_figure", {"nodes": nodes}, title=title or "The first forward pass")
 
-    def memory_figure(self, **options: object) -> Any:  # Any: a figure, a layer above; object: its options
-        """The static picture of memory over time, with the table of the arrays alive at the peak.
-
-        ``title`` is the title of the picture, and ``rows`` the number of rows of the table.  With ``ax``, matplotlib draws the
-        memory over time on these axes instead.
-        """
-        return displays.call("memory_figure", memory=self.memory, **options)
-
     @entry
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write all of the profile to a file, ``run.npz`` for example, which ``mx.profiler.load`` reads.
@@ -534,14 +519,14 @@ class Profile:
         """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
         # Memory and lines are looked up in the records; what follows needs none, and takes memory of its own.
         there = Profile(self._data().aside())
-        memory = there._memory_shown()
+        memory = there.memory.figure()
         places = [there.table(group_by=by, rows=MOST_LINES).plain() for by in ("cell", "line")
                   if any(record["line"] for record in there.records)]
         advice, gradients = there.advice(), there.gradients()
         advised = advice.table().plain() if len(advice) else repr(advice)
         del there, advice
         sections: list[tuple[str, object]] = [  # object: a report shows text, tables and displays
-            ("Summary", self._above_the_fold()), ("Memory", {"memory": memory}),
+            ("Summary", self._above_the_fold()), ("Memory", memory),
             ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
         if self._data().parts:
             sections.append(("By process", self.table(group_by="process").plain()))
@@ -596,7 +581,7 @@ class Profile:
         return bundle
 
     def _html(self) -> str:
-        parts = [self.timeline_figure().html, self.memory_figure().html,
+        parts = [self.timeline_figure().html, self.memory.figure().html(),
                  folded(self.table(rows=12).html, "The operators as a table")]
         if self.densified:
             parts.append(folded(self.ledger_table().html, "What became dense, as a table"))

@@ -1,10 +1,10 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
-``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``,
-``xray_figure`` and ``touched_figure`` draw static pictures, each with its table.  They need no further package, except with
-``ax=``, which needs matplotlib.  ``monitor_figure`` always needs matplotlib.  ``array_figure``, ``bars_figure``,
-``curves_figure`` and ``graph_figure`` give a ``figures.Figure``.
-``TimelineWidget``, ``MemoryWidget``, ``inspect`` and ``xray`` are live views and need anywidget, which is imported on first
+``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``xray_figure`` and ``touched_figure`` draw static pictures,
+each with its table.  They need no further package, except with ``ax=``, which needs matplotlib.
+``monitor_figure`` always needs matplotlib.  ``array_figure``, ``bars_figure``, ``curves_figure`` and ``graph_figure`` give a
+``figures.Figure``.
+``TimelineWidget``, ``inspect`` and ``xray`` are live views and need anywidget, which is imported on first
 use.  ``monitor`` shows a live view if anywidget is installed.
 """
 
@@ -19,23 +19,19 @@ from ..figures.curves import curves_figure
 from ..figures.graph import graph_figure
 from .compare import timelines_figure
 from .display import Display
-from .memory import memory_figure
-from .memory_bars import memory_bars
 from .processes import processes_figure
 from .timeline import timeline_figure
 
 if TYPE_CHECKING:
     from .gradient_xray import xray_figure
-    from .live import MemoryWidget, MonitorWidget, TimelineWidget, XrayWidget
+    from .live import MonitorWidget, TimelineWidget, XrayWidget
     from .report import html_report
     from .touched import touched_figure
     from .training import TrainingMonitor, monitor, monitor_figure
     from .views import inspect, xray
-    from .what_if import what_if_figure
 
 __all__ = [
     "Display",
-    "MemoryWidget",
     "MonitorWidget",
     "TimelineWidget",
     "TrainingMonitor",
@@ -46,27 +42,23 @@ __all__ = [
     "graph_figure",
     "html_report",
     "inspect",
-    "memory_bars",
-    "memory_figure",
     "monitor",
     "monitor_figure",
     "processes_figure",
     "timeline_figure",
     "timelines_figure",
     "touched_figure",
-    "what_if_figure",
     "xray",
     "xray_figure",
 ]
 
 _LAZY = {
     ".gradient_xray": ("xray_figure",),
-    ".live": ("MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
+    ".live": ("MonitorWidget", "TimelineWidget", "XrayWidget"),
     ".report": ("html_report",),
     ".touched": ("touched_figure",),
     ".training": ("TrainingMonitor", "monitor", "monitor_figure"),
     ".views": ("inspect", "xray"),
-    ".what_if": ("what_if_figure",),
 }
 _MODULE = {name: module for module, names in _LAZY.items() for name in names}
 

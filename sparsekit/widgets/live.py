@@ -14,19 +14,17 @@ from ..base.tables import escape
 from .compare import timelines_figure
 from .display import Display
 from .layout import clean, typical_window
-from .memory import memory_figure
 from .pack import checked_clock, pack_timeline
 from .processes import processes_figure
 from .sources import module, style
 from .timeline import timeline_figure
-from .what_if import live_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from .types import Records
 
-__all__ = ["MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
+__all__ = ["MonitorWidget", "TimelineWidget", "XrayWidget"]
 
 
 def _as_runs(records: Records) -> dict[str, list[Mapping[str, Any]]]:
@@ -206,38 +204,3 @@ class TimelineWidget(LiveView):
     def __repr__(self) -> str:
         events = sum(len(records) for records in self._runs.values())
         return f"TimelineWidget({format_count(events)} events)"
-
-
-class MemoryWidget(LiveView):
-    """Live memory view: by role over time, and the arrays alive at the peak.
-
-    Parameters
-    ----------
-    memory : dict
-        ``prof.memory``.
-    title, description : str, optional
-        Heading, and the sentence below it.
-    """
-
-    _esm = module("memory.js")
-    _sentence = "A live view of memory by role"
-    memory = traitlets.Dict().tag(sync=True)
-    title = traitlets.Unicode("").tag(sync=True)
-    description = traitlets.Unicode("").tag(sync=True)
-
-    def __init__(
-        self, memory: Mapping[str, Any] | None = None, title: str = "Memory", description: str = ""
-    ) -> None:
-        self._title = str(title)
-        found = live_memory(memory)
-        alt = memory_figure(found).alt
-        super().__init__(memory=found, title=self._title, description=str(description) or alt)
-
-    @property
-    def static(self) -> Display:
-        """The static picture and table of the same data."""
-        return memory_figure(self.memory, title=self._title)
-
-    def __repr__(self) -> str:
-        samples = len(self.memory.get("samples") or ())
-        return f"MemoryWidget({format_count(samples)} samples)"

@@ -16,17 +16,13 @@ from ..figures.page import enhanced, enhancer
 from .compare import timelines_figure
 from .display import Display, write_file
 from .gradient_xray import xray_figure, xray_payload
-from .memory import memory_figure
 from .pack import pack_timeline, plain
 from .processes import processes_figure
 from .sources import module, read, style
 from .timeline import timeline_figure
 from .training import monitor_figure, monitor_payload
-from .what_if import live_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .types import Records
 
 
@@ -52,7 +48,7 @@ def html_report(
     sections : list of (heading, content), or mapping of heading to content
         A content is a string (empty lines separate paragraphs), a ``Display`` or ``Figure``,
         ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
-        ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` with the arguments of ``xray_figure``,
+        ``{"inspector": array}``, ``{"xray": {...}}`` with the arguments of ``xray_figure``,
         ``{"monitor": a monitor or its data}``,
         ``{"columns": [...], "rows": [...], "caption": ""}``, ``{"headline": "131× smaller", "words": "..."}`` for the one
         number of the page, ``{"links": {words: address}}`` to files beside the page or to ``https://`` addresses,
@@ -145,10 +141,6 @@ def _timeline(records: Records, title: str, marks: Iterable[Mapping[str, Any]] |
     return display, {"payload": payload, "selected": -1}
 
 
-def _memory(memory: dict[str, float | Sequence[Any]], title: str) -> tuple[Display, dict[str, Any]]:
-    return memory_figure(memory, title=title), {"memory": live_memory(memory)}
-
-
 def _xray(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
     return xray_figure(**options, title=title), {"data": xray_payload(**options)}
 
@@ -160,7 +152,7 @@ def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, An
 
 #: Kind of a live view -> what gives its static picture and the values of its model.
 _VIEWS: dict[str, Callable[..., tuple[Display, dict[str, Any]]]] = {
-    "timeline": _timeline, "memory": _memory, "xray": _xray, "monitor": _monitor,
+    "timeline": _timeline, "xray": _xray, "monitor": _monitor,
 }  # fmt: skip
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sparsekit.widgets import (
-    memory_figure,
     monitor_figure,
     processes_figure,
     timeline_figure,
@@ -75,27 +74,6 @@ MARKS = [
 ]
 
 
-def part(owner, role, layer, stype, shape, component, size, dtype):
-    return {"owner": owner, "role": role, "layer": layer, "stype": stype, "shape": shape, "component": component,
-            "bytes": size, "dtype": dtype}
-
-
-MEMORY = {
-    "peak_bytes": 1_084_576, "peak_time": 20.0, "process_peak_bytes": 90_000_000,
-    "samples": [[0.0, 1_024_000, {"parameter": 512_000, "optimizer state": 512_000}],
-                [10.0, 1_025_288, {"parameter": 512_000, "optimizer state": 512_000, "input": 1288}],
-                [20.0, 1_084_576, {"parameter": 512_000, "optimizer state": 512_000, "input": 1288, "gradient": 59_288}],
-                [30.0, 1_024_000, {"parameter": 512_000, "optimizer state": 512_000}]],
-    "at_peak": [
-        part("dense0_weight", "parameter", "dense0", "default", [1000, 128], "data", 512_000, "float32"),
-        part("dense0_weight", "optimizer state", "dense0", "default", [1000, 128], "data", 512_000, "float32"),
-        part("dense0_weight", "gradient", "dense0", "row_sparse", [1000, 128], "data", 58_368, "float32"),
-        part("dense0_weight", "gradient", "dense0", "row_sparse", [1000, 128], "indices", 912, "int64"),
-        part("batch", "input", "", "csr", [10, 1000], "data", 400, "float32"),
-        part("batch", "input", "", "csr", [10, 1000], "indices", 800, "int64"),
-        part("batch", "input", "", "csr", [10, 1000], "indptr", 88, "int64"),
-    ],
-}
 SMALL, LARGE = csr(6, 12, 15, 0), csr(2000, 1_000_000, 30_000, 1)
 ROWS = {"stype": "row_sparse", "shape": (10**9, 10**9), "data": np.broadcast_to(np.float32(1.5), (900, 10**9)),
         "indices": np.arange(900) ** 2 * 1234}
@@ -176,24 +154,6 @@ def use_processes(view: Any) -> None:
     view.get_by_role("button", name="Show the whole run").click()
 
 
-def use_memory(view: Any) -> None:
-    view.locator(".sk-mark").click()
-    assert view.locator("details").first.get_attribute("open") is not None
-    assert "dense0_weight" in view.locator("details").first.inner_text()
-    # Role, then layer, then array, then component.
-    for said in ("dense0", "dense0_weight", "indices"):
-        cell = view.get_by_role("button", name=f"{said}: gradient")
-        cell.focus()
-        view.page.keyboard.press("Enter")
-    view.locator(".sk-tree button").first.focus()
-    for _ in range(3):
-        view.page.keyboard.press("Escape")
-    view.get_by_label("What if: gradients").select_option("default")
-    assert "1.54 MB instead of 1.08 MB alive at that moment: 42 % more" in view.locator(".sk-whatif output").last.inner_text()
-    view.get_by_label("What if: optimizer state").select_option("true")
-    view.get_by_label("What if: indices").select_option("int32")
-
-
 def use_xray(view: Any) -> None:
     table = view.locator(".sk-pipe")
     assert view.locator(".sk-later").first.is_hidden()
@@ -238,7 +198,6 @@ VIEWS = {
     "processes": View({"timeline": made["processes"](), "clock": "common", "errors": {"worker 0": 30.0}},
                       lambda: processes_figure(made["processes"](), errors={"worker 0": 30.0}),
                       show('TimelineWidget(processes(), clock="common")'), use_processes),
-    "memory": View({"memory": made["MEMORY"]}, lambda: memory_figure(made["MEMORY"]), show("MemoryWidget(MEMORY)"), use_memory),
     "xray": View({"xray": {"batches": made["BATCHES"], "upstream": made["UPSTREAM"], "units": 2}},
                  lambda: xray_figure(made["BATCHES"], 2, upstream=made["UPSTREAM"]),
                  show("xray(BATCHES, 2, upstream=UPSTREAM)"), use_xray),

@@ -277,6 +277,63 @@ def test_odd_and_hostile_arrays_are_shown(open_page):
     assert page.locator("[data-ready]").count() == 1
 
 
+MEMORY = """
+import numpy as np
+import sparsekit as mx
+layer = mx.gluon.nn.Dense(8, in_units=2000, weight_grad_stype="row_sparse", prefix="net_")
+layer.initialize()
+trainer = mx.gluon.Trainer(layer.collect_params(), "adam")
+batch = mx.nd.sparse.csr_matrix((np.random.default_rng(3).random((10, 2000)) < 0.02).astype("float32"))
+with mx.Profiler() as prof:
+    for _ in range(3):
+        with mx.autograd.record():
+            loss = layer(batch).sum()
+        loss.backward()
+        trainer.step(10)
+        prof.step()
+figure = prof.memory.figure()
+"""
+
+
+def test_memory_lights_up_tells_and_computes_what_would_be(open_cells):
+    page = open_cells([f"{MEMORY}figure.live()"]).run_all().page
+    page.wait_for_selector(".sk-live[data-ready]")
+    bar = page.locator(".sk-live svg rect[data-key^='array']", has_not_text="nothing").first
+    bar.click()
+    assert page.locator(".sk-live path.on").count() == 1  # the area of the same array
+    page.locator(".sk-live .details", has_text="optimizer state").wait_for()
+    page.get_by_label("gradients").select_option("default")
+    page.locator(".sk-live > svg", has_text="With gradient='default' the peak is").wait_for()
+    page.get_by_label("batch").select_option("twice")
+    page.locator(".sk-live > svg", has_text="batch_size=20 instead of 10").wait_for()
+    page.locator(".sk-live > svg:not(.over)").focus()
+    for key in ("+", "+", "ArrowRight"):
+        page.keyboard.press(key)
+    page.locator(".sk-live input[type=search]").fill("row_sparse")
+    assert page.locator(".sk-live [data-key^='array']:not(.off)").count() < page.locator(".sk-live [data-key^='array']").count()
+
+
+def test_a_page_has_answers_about_memory_computed_beforehand(open_page):
+    names: dict[str, Any] = {}
+    exec(MEMORY, names)
+    figure = names["figure"]
+    page = open_page(figure)
+    for name, values in figure.interaction.answers.items():
+        page.locator("select").select_option(name)
+        expected = figure.interaction.draw(None, values).finding
+        assert page.locator(PICTURE).get_attribute("aria-label").startswith(f"Where the memory goes. {expected[:60]}")
+    page.locator("svg rect[data-key^='array']").first.click()
+    assert "net_weight" in page.locator(".details").inner_text()
+
+
+@pytest.mark.parametrize("width", [390, 640, 1000, 1200])
+def test_words_of_memory_do_not_overlap(open_page, width):
+    names: dict[str, Any] = {}
+    exec(MEMORY, names)
+    page = open_page(names["figure"], viewport={"width": width, "height": 900})
+    assert page.evaluate(OVERLAPS) == []
+
+
 GRAPH = """
 import sparsekit as mx
 x, w = mx.sym.Variable("x", stype="csr"), mx.sym.Variable("w", stype="row_sparse")

@@ -13,14 +13,6 @@ from .work import BLOCKS, blocks_of, presses
 MANY = 100_000
 
 
-def memory():
-    """A hundred thousand samples of memory that goes up and down."""
-    found = made["MEMORY"]
-    held = (1000 * (i % 97) for i in range(MANY))
-    samples = [[float(i), 10**6 + size, {"parameter": 10**6, "gradient": size}] for i, size in enumerate(held)]
-    return {**found, "samples": samples}
-
-
 def processes():
     """A worker and a server that share a hundred thousand events on one clock."""
     one = made["processes"]()
@@ -49,7 +41,6 @@ VIEWS = {
     "runs": (lambda: {"timeline": {name: made["training"](1, steps=MANY // 10) for name in ("one", "other")}},
              ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
     "processes": (lambda: {"timeline": processes(), "clock": "common"}, ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
-    "memory": (lambda: {"memory": memory()}, ".sk [tabindex='0']", ["ArrowLeft", "ArrowRight"]),
     "xray": (lambda: {"xray": {"batches": [batch(seed) for seed in range(3)], "units": 2}}, ".sk [tabindex='0']",
              ["ArrowRight", "ArrowDown"]),
     "monitor": (lambda: {"monitor": steps()}, ".sk [tabindex='0']", ["ArrowLeft", "ArrowRight"]),

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import numpy as np
 import pytest
-
-import sparsekit as mx
-from sparsekit.base.formatting import format_bytes
-from sparsekit.widgets.what_if import alive_if, live_memory, run_of
 
 from .gallery import MADE, VIEWS, made
 
@@ -162,7 +157,7 @@ def reached_by_tab(page: Any) -> list[str]:
 
 
 MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "processes": "sk-stage",
-        "memory": "sk-area", "xray": "sk-pipe", "monitor": "sk-area sk-plane sk-low"}  # fmt: skip
+        "xray": "sk-pipe", "monitor": "sk-area sk-plane sk-low"}  # fmt: skip
 
 
 EMPTY = {
@@ -192,70 +187,6 @@ def test_hostile_values_stay_text(open_report):
     page.wait_for_selector(".sk-monitor[data-ready]")
     assert "200 steps" in page.locator(".sk-monitor").inner_text()
     assert page.evaluate("() => window.hacked") is None
-
-
-CHOICES = [{"index_dtype": index, "value_dtype": value, "gradient": gradient, "lazy_state": lazy, "batch": batch}
-           for index in (None, "int32") for value in (None, "float16") for gradient in (None, "row_sparse", "default")
-           for lazy in (False, True) for batch in (0.5, 1.0, 2.0, 16.0)]  # fmt: skip
-
-
-def trained(gradient):
-    """The profile of three steps of a network on csr batches of different density."""
-    net = mx.gluon.nn.HybridSequential(prefix="net_")
-    with net.name_scope():
-        net.add(mx.gluon.nn.Dense(32, in_units=2000, weight_grad_stype=gradient, activation="relu"),
-                mx.gluon.nn.Dense(300, in_units=32), mx.gluon.nn.Dense(1, in_units=300))  # fmt: skip
-    net.initialize()
-    trainer = mx.gluon.Trainer(net.collect_params(), "adam")
-    draw = np.random.default_rng(3)
-    with mx.Profiler() as prof:
-        for _ in range(3):
-            batch = mx.nd.sparse.csr_matrix((draw.random((10, 2000)) < 0.02 * draw.random()).astype("float32"))
-            with mx.autograd.record():
-                loss = net(batch).sum()
-            loss.backward()
-            trainer.step(10)
-    return prof
-
-
-SWITCHES = [({"indices": "int32"}, {"index_dtype": "int32"}), ({"values": "float16"}, {"value_dtype": "float16"}),
-            ({"gradients": "row_sparse"}, {"gradient": "row_sparse"}), ({"gradients": "default"}, {"gradient": "default"}),
-            ({"optimizer state": "true"}, {"lazy_state": True}), ({"batch": "3"}, {"batch_size": 80}),
-            ({"batch": "-1", "indices": "int32"}, {"batch_size": 5, "index_dtype": "int32"}),
-            ({"gradients": "default", "values": "float64", "batch": "1"},
-             {"gradient": "default", "value_dtype": "float64", "batch_size": 20})]  # fmt: skip
-
-
-def test_the_switches_say_what_the_profile_does(open_report):
-    prof = trained("row_sparse")
-    page = open_report({"memory": {"memory": prof._memory_shown()}})
-    page.wait_for_selector(".sk[data-ready]")
-    assert "whole run" in page.locator(".sk-whatif small").inner_text()
-    said = page.locator(".sk-whatif output.sk-status")
-    for switches, asked in SWITCHES:
-        page.get_by_role("button", name="reset").click()
-        for label, value in switches.items():
-            if label == "batch":
-                page.get_by_label("Batch size, times").fill(value)
-            else:
-                page.get_by_label(f"What if: {label}").select_option(value)
-        expected = prof.what_if(**asked)
-        after, before = format_bytes(expected.after), format_bytes(expected.before)
-        assert said.inner_text().startswith(f"{after} instead of {before} at the peak: "), switches
-
-
-@pytest.mark.parametrize("gradient", [None, "row_sparse", "default"])
-def test_what_if_is_the_same_in_both_languages(in_page, gradient):
-    """For a moment that was recorded alone, and for whole runs; ``profiler/test_what_if.py`` compares with what arrays take."""
-    moment = {**made["MEMORY"], "gradient_rows": {"dense0_weight": 200}}
-    memory = trained(gradient)._memory_shown() if gradient else moment
-    run, shown = run_of(memory), json.loads(json.dumps(live_memory(memory)))
-    in_script = in_page("memory.js", "aliveIf", "([shown, choices]) => choices.map("
-                        "choice => window.own.aliveIf(shown.model, shown.at_peak, choice))", [shown, CHOICES])
-    for choice, found in zip(CHOICES, in_script, strict=True):
-        alive, notes, elsewhere = alive_if(run, **choice)
-        assert found["alive"] == [{**item._asdict(), "shape": list(item.shape)} for item in alive]
-        assert (found["notes"], found["elsewhere"]) == (notes, elsewhere)
 
 
 @pytest.fixture

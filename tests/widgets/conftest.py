@@ -102,30 +102,6 @@ def records() -> list[dict[str, Any]]:
     return run()
 
 
-@pytest.fixture
-def memory() -> dict[str, Any]:
-    levels = [(0.0, {"parameter": 512_000}), (10.0, {"parameter": 512_000, "input": 1288})]
-    levels += [(20.0, {"parameter": 512_000, "input": 1288, "gradient": 59_280}), (30.0, {"parameter": 512_000})]
-    alive = [
-        ("dense0_weight", "parameter", "default", "data", 512_000),
-        ("dense0_weight", "gradient", "row_sparse", "data", 58_368),
-        ("dense0_weight", "gradient", "row_sparse", "indices", 912),
-        ("batch", "input", "csr", "data", 400),
-        ("batch", "input", "csr", "indices", 800),
-        ("batch", "input", "csr", "indptr", 88),
-    ]
-    return {
-        "peak_bytes": 572_568,
-        "peak_time": 20.0,
-        "samples": [[time, sum(roles.values()), roles] for time, roles in levels],
-        "at_peak": [
-            {"owner": owner, "role": role, "stype": stype, "shape": [1000, 128], "component": part, "bytes": size}
-            for owner, role, stype, part, size in alive
-        ],
-        "process_peak_bytes": 90_000_000,
-    }
-
-
 #: What a careless or hostile program might call an operator, a layer or a file.
 HOSTILE = "</script><script>alert(1)</script>\"'&<img src=x onerror=alert(1)>\x00\ud800]]>"
 

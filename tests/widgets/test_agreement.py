@@ -9,7 +9,7 @@ import pytest
 import sparsekit as mx
 from sparsekit import autograd, gluon
 from sparsekit.base.formatting import format_bytes, format_duration, format_share
-from sparsekit.widgets import TimelineWidget, memory_figure, timeline_figure
+from sparsekit.widgets import TimelineWidget, timeline_figure
 from sparsekit.widgets.layout import APART, clean, lane_totals, typical_window
 
 LANES = ("io", "transfer", "convert", "forward", "backward", "update", "user")
@@ -115,9 +115,9 @@ def test_a_real_profile_says_the_same_everywhere():
 
 def test_memory_says_the_same_in_words_picture_and_table():
     prof = trained()
-    shown = memory_figure(prof.memory)
+    shown = prof.memory.figure()
     peak = format_bytes(prof.memory["peak_bytes"])
     assert peak in shown.alt
-    assert peak in unescape(shown.svg)
+    assert peak in unescape(shown.svg())
     assert sum(row["bytes"] for row in prof.memory["at_peak"]) == prof.memory["peak_bytes"]
     assert f"{format_duration(prof.wall)} of wall time" in prof.table().footer

@@ -73,7 +73,7 @@ def test_packing_is_compact_and_the_same_each_time(training):
     assert len(packed) < 25 * len(records)
 
 
-MODULES = ["timeline.js", "memory.js", "xray.js", "monitor.js"]
+MODULES = ["timeline.js", "xray.js", "monitor.js"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -99,21 +99,14 @@ class TestWidgets:
     def _needs_anywidget(self):
         pytest.importorskip("anywidget")
 
-    def test_the_bundle_has_the_static_twin(self, records, memory):
-        from sparsekit.widgets import MemoryWidget, TimelineWidget
+    def test_the_bundle_has_the_static_twin(self, records):
+        from sparsekit.widgets import TimelineWidget
 
-        for widget in (TimelineWidget(records), MemoryWidget(memory)):
-            data, _ = widget._repr_mimebundle_()
-            assert set(data) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
-            assert data["text/html"].count("<img ") == data["text/html"].count("<table>") == 1
-            assert data["text/plain"] == repr(widget)
-            assert "0x" not in repr(widget)
-
-    def test_reprs_are_stable(self, records, memory):
-        from sparsekit.widgets import MemoryWidget, TimelineWidget
-
-        assert repr(TimelineWidget(records)) == "TimelineWidget(131 events)"
-        assert repr(MemoryWidget(memory)) == "MemoryWidget(4 samples)"
+        widget = TimelineWidget(records)
+        data, _ = widget._repr_mimebundle_()
+        assert set(data) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+        assert data["text/html"].count("<img ") == data["text/html"].count("<table>") == 1
+        assert data["text/plain"] == repr(widget) == "TimelineWidget(131 events)"
 
     def test_the_chosen_record(self, records, training):
         from sparsekit.widgets import TimelineWidget
@@ -125,15 +118,13 @@ class TestWidgets:
 
     @pytest.mark.parametrize("empty", [None, [], {}, {"a": None}])
     def test_nothing_to_show(self, empty):
-        from sparsekit.widgets import MemoryWidget, TimelineWidget
+        from sparsekit.widgets import TimelineWidget
 
         assert "No operator of sparsekit ran" in TimelineWidget(empty).description
-        assert "No memory" in MemoryWidget(None).description
 
 
 def test_without_anywidget_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.delitem(sys.modules, "sparsekit.widgets.live", raising=False)
-    for name in ("TimelineWidget", "MemoryWidget"):
-        with pytest.raises(MissingPackageError, match=r"sparsekit\[lab\]"):
-            getattr(widgets, name)([])
+    with pytest.raises(MissingPackageError, match=r"sparsekit\[lab\]"):
+        widgets.TimelineWidget([])

@@ -22,7 +22,6 @@ VIEWS = {
     "XrayWidget": "mx.widgets.xray([x], 2)",
     "MonitorWidget": "mx.widgets.MonitorWidget({}, mx.widgets.monitor_figure({}), 'Training')",
     "TimelineWidget": "prof.timeline()",
-    "MemoryWidget": "mx.widgets.MemoryWidget(prof.memory)",
 }
 SETUP = """import sparsekit as mx
 x = mx.nd.array([[0, 1], [2, 0]]).tostype("csr")

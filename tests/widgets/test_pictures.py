@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 
 from sparsekit.base.errors import UnsupportedError
-from sparsekit.widgets import memory_bars, memory_figure, theme, timeline_figure, timelines_figure
+from sparsekit.widgets import theme, timeline_figure, timelines_figure
 from sparsekit.widgets.layout import clean, culprits
 
 ODD = [
@@ -21,14 +21,6 @@ ODD = [
     [{"name": "a", "start": "x", "duration": -4, "inputs": [None, 3], "outputs": 5, "layer": None}],
     [{"name": "a", "start": 1e15, "duration": 1e-3, "lane": "forward"}],
     [{"name": f"op{i}", "lane": f"lane{i}", "start": i, "duration": 1} for i in range(40)],
-]
-ODD_MEMORY = [
-    None,
-    {},
-    {"samples": [], "at_peak": []},
-    {"samples": [[0, 0, {}]], "at_peak": []},
-    {"samples": [[0, 5, {"r": 5}], [0, 5, {}]], "peak_time": -1, "at_peak": [{}, None, {"shape": None, "bytes": -4}]},
-    {"samples": "x", "at_peak": [{"bytes": float("nan")}]},
 ]
 
 
@@ -106,30 +98,18 @@ def test_odd_records_are_drawn(odd, window):
     checked(timelines_figure({"a": odd, "b": [{"name": "x", "start": 1, "duration": 1}]}, window=window))
 
 
-@pytest.mark.parametrize("odd", ODD_MEMORY, ids=range(len(ODD_MEMORY)))
-def test_odd_memory_is_drawn(odd, memory):
-    checked(memory_figure(odd))
-    for by in ("role", "component"):
-        checked(memory_bars({"a": odd, "b": memory}, by=by))
-
-
-def test_hostile_names_stay_text(hostile, memory):
+def test_hostile_names_stay_text(hostile):
     record = {"name": hostile, "layer": hostile, "lane": hostile, "start": 0, "duration": 5, "fallback": True,
               "inputs": [{"stype": hostile, "shape": [hostile]}]}  # fmt: skip
-    memory["at_peak"].append(
-        {"owner": hostile, "role": hostile, "stype": hostile, "component": hostile, "bytes": 10**7}
-    )
-    memory["samples"].append([40.0, 5, {hostile: 10**7}])
-    shown = [timeline_figure([record], title=hostile), timelines_figure({hostile: [record]}, title=hostile),
-             memory_figure(memory, title=hostile), memory_bars({hostile: memory}, title=hostile)]  # fmt: skip
+    shown = [timeline_figure([record], title=hostile), timelines_figure({hostile: [record]}, title=hostile)]
     for display in shown:
         text = checked(display).svg + display.html
         assert "<script" not in text
         assert "<img src=x" not in text
 
 
-def test_the_same_data_gives_the_same_bytes(training, memory):
-    for build in (lambda: timeline_figure(training()), lambda: memory_figure(memory),
+def test_the_same_data_gives_the_same_bytes(training):
+    for build in (lambda: timeline_figure(training()),
                   lambda: timelines_figure({"dense": training(dense=True), "sparse": training()})):  # fmt: skip
         assert build()._repr_mimebundle_() == build()._repr_mimebundle_()
 
@@ -146,40 +126,6 @@ def test_runs_share_one_axis_and_short_ones_are_magnified(training):
     assert re.search(r"dense takes [\d,]+× as long as row-sparse", display.alt)
     assert display.columns == ("lane", "dense", "row-sparse")
     assert {row[0]: row[1:] for row in display.rows}["became dense"] == ("1", "0")
-
-
-def test_memory_says_when_and_what(memory):
-    display = checked(memory_figure(memory))
-    assert display.alt == (
-        "Memory peaked at 573 kB after 20.0 µs: parameter 89 %, gradient 10 %, input <1 %; the largest array is the "
-        "parameter of dense0_weight, 512 kB. The whole process peaked at 90.0 MB."
-    )
-    assert display.rows[0] == ("dense0_weight", "parameter", "default", "1,000 × 128", "data", "512 kB", "89 %")
-    assert [row[4] for row in display.rows if row[0] == "batch"] == ["indices", "data", "indptr"]
-
-
-def test_two_buffers_of_one_gradient_are_told_apart():
-    part = {"owner": "w", "role": "gradient", "stype": "row_sparse", "shape": [9, 2], "component": "data", "bytes": 80}
-    shown = memory_figure({"peak_bytes": 176, "at_peak": [part, part, {**part, "component": "indices", "bytes": 16}]})
-    assert [row[4] for row in shown.rows] == ["data, 1 of 2", "data, 2 of 2", "indices"]
-    assert "2 buffers of the gradient of w are alive at once." in shown.alt
-    assert "alive at once" not in memory_figure({"peak_bytes": 80, "at_peak": [part]}).alt
-
-
-def test_pictures_of_several_runs_may_have_one_scale():
-    small = {"peak_bytes": 100, "peak_time": 1, "samples": [[0, 50, {"gradient": 50}], [1, 100, {"gradient": 100}]]}
-    heights = [float(re.findall(r'circle cx="[\d.]+" cy="([\d.]+)"', memory_figure(memory).svg)[0])
-               for memory in (small, {**small, "top_bytes": 1000}, {**small, "top_bytes": 1})]  # fmt: skip
-    assert heights[1] - heights[0] > 180
-    assert heights[2] == heights[0]
-
-
-def test_bars_name_the_part_that_shrank(memory):
-    dense = {"at_peak": [{**memory["at_peak"][0]}, {**memory["at_peak"][1], "bytes": 512_000_000}]}
-    display = checked(memory_bars({"dense": dense, "row-sparse": memory}))
-    assert "its gradient alone 8,637× (512 MB against 59.3 kB)" in display.alt
-    assert display.columns == ("run", "parameter", "gradient", "input", "total")
-    assert checked(memory_bars({"a": memory}, by="component")).columns == ("run", "data", "indices", "indptr", "total")
 
 
 def test_saving(records, tmp_path):

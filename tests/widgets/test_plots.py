@@ -32,34 +32,15 @@ def test_a_plot_is_the_same_every_time_whatever_the_user_has_set(name):
     assert "Matplotlib" not in first
 
 
-MEMORY = {"samples": [[0, 10, {"$input": 10}], [5, 40, {"$input": 10, "gradient": 30}], [9, 20, {"gradient": 20}]]}
-#: Pictures of ours that matplotlib draws on axes of the user.
-ON_AXES = {
-    **PLOTS,
-    "memory": lambda ax: widgets.memory_figure(MEMORY, "Title", ax=ax),
-    "peaks": lambda ax: widgets.memory_bars({"one": MEMORY, "_two": MEMORY}, title="Title", ax=ax),
-}
-
-
-@pytest.mark.parametrize("name", ON_AXES)
+@pytest.mark.parametrize("name", PLOTS)
 def test_a_plot_on_axes_of_the_user(name):
     from matplotlib.figure import Figure
 
     ax = Figure().subplots()
-    assert ON_AXES[name](ax) is ax
+    assert PLOTS[name](ax) is ax
     assert ax.get_title() == "Title"
     assert ax.lines or ax.patches or ax.collections
     ax.figure.canvas.draw()
-
-
-def test_memory_on_axes_of_the_user_is_stacked_by_role():
-    from matplotlib.figure import Figure
-
-    ax = ON_AXES["memory"](Figure().subplots())
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["gradient", "$input"]
-    assert max(float(path.vertices[:, 1].max()) for layer in ax.collections for path in layer.get_paths()) == 40
-
-
 
 
 @pytest.mark.parametrize("name", PLOTS)

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from sparsekit.widgets import html_report, memory_bars, timeline_figure
+from sparsekit.widgets import html_report, timeline_figure
 
 
 class Page(HTMLParser):
@@ -41,12 +41,11 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def page(records, memory):
+def page(records):
     sections = [
         ("Words", "One paragraph.\n\nAnother."),
         ("Time", {"timeline": records, "title": "The run"}),
         ("Two runs", {"timeline": {"a": records, "b": records[:30]}}),
-        ("Memory", [memory_bars({"a": memory}), {"memory": memory}]),
         ("Table", {"columns": ["a"], "rows": [["1"]], "caption": "numbers"}),
     ]
     return html_report("A report", sections, footer="made with sparsekit")
@@ -64,16 +63,14 @@ def test_the_report_needs_nothing_else(page):
 
 def test_every_live_view_stands_behind_its_picture(page):
     found = Page(page)
-    assert found.count("h2") == 5
-    assert found.count("img") == 4
+    assert found.count("h2") == 4
+    assert found.count("img") == 2
     assert all(attributes["alt"] for tag, attributes in found.tags if tag == "img")
-    views = [attributes.get("data-view") for tag, attributes in found.tags if tag == "figure"]
-    views.remove(None)
-    assert views == ["timeline", "timeline", "memory"]
+    views = [attributes["data-view"] for tag, attributes in found.tags if tag == "figure"]
+    assert views == ["timeline", "timeline"]
     payloads = [json.loads(text) for attributes, text in found.scripts if attributes.get("type") == "application/json"]
-    timeline, memory = ["description", "payload", "selected", "title"], ["description", "memory", "title"]
-    assert [sorted(values) for values in payloads] == [timeline, timeline, memory]
-    assert sum(attributes.get("type") == "module" for attributes, _ in found.scripts) == 2
+    assert [sorted(values) for values in payloads] == [["description", "payload", "selected", "title"]] * 2
+    assert sum(attributes.get("type") == "module" for attributes, _ in found.scripts) == 1
 
 
 def test_modules_come_only_with_views():
@@ -82,13 +79,11 @@ def test_modules_come_only_with_views():
     assert len(page) < 20_000
 
 
-def test_hostile_names_end_nothing_and_start_nothing(hostile, records, memory):
+def test_hostile_names_end_nothing_and_start_nothing(hostile, records):
     records[3] = {**records[3], "name": hostile, "layer": hostile, "attrs": {hostile: hostile}}
-    memory["at_peak"][0]["owner"] = hostile
-    safe = html_report("A", [("b", {"timeline": records[:3]}), ("c", {"memory": memory}), ("d", "e")])
+    safe = html_report("A", [("b", {"timeline": records[:3]}), ("d", "e")])
     sections = [
         (hostile, {"timeline": records, "title": hostile}),
-        (hostile, {"memory": memory}),
         (hostile, [hostile, {"columns": [hostile], "rows": [[hostile]]}, object]),
     ]
     page = html_report(hostile, sections, footer=hostile)

@@ -1,11 +1,10 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
-``timeline_figure``, ``timelines_figure``, ``processes_figure``, ``xray_figure`` and ``touched_figure`` draw static pictures,
-each with its table.  They need no further package, except with ``ax=``, which needs matplotlib.
-``monitor_figure`` always needs matplotlib.  ``array_figure``, ``bars_figure``, ``curves_figure`` and ``graph_figure`` give a
-``figures.Figure``.
-``TimelineWidget``, ``inspect`` and ``xray`` are live views and need anywidget, which is imported on first
-use.  ``monitor`` shows a live view if anywidget is installed.
+``timeline_figure``, ``timelines_figure`` and ``processes_figure`` draw static pictures, each with its table.  They need no
+further package, except with ``ax=``, which needs matplotlib.  ``monitor_figure`` always needs matplotlib.  ``array_figure``,
+``bars_figure``, ``curves_figure``, ``graph_figure``, ``touched_figure`` and ``xray`` give a ``figures.Figure``.
+``TimelineWidget`` and ``inspect`` are live views and need anywidget, which is imported on first use.  ``monitor`` shows a live
+view if anywidget is installed.
 """
 
 from __future__ import annotations
@@ -17,25 +16,24 @@ from ..figures.array import array_figure
 from ..figures.bars import bars_figure
 from ..figures.curves import curves_figure
 from ..figures.graph import graph_figure
+from ..figures.touched import touched_figure
+from ..figures.xray import xray
 from .compare import timelines_figure
 from .display import Display
 from .processes import processes_figure
 from .timeline import timeline_figure
 
 if TYPE_CHECKING:
-    from .gradient_xray import xray_figure
-    from .live import MonitorWidget, TimelineWidget, XrayWidget
+    from .live import MonitorWidget, TimelineWidget
     from .report import html_report
-    from .touched import touched_figure
     from .training import TrainingMonitor, monitor, monitor_figure
-    from .views import inspect, xray
+    from .views import inspect
 
 __all__ = [
     "Display",
     "MonitorWidget",
     "TimelineWidget",
     "TrainingMonitor",
-    "XrayWidget",
     "array_figure",
     "bars_figure",
     "curves_figure",
@@ -49,16 +47,13 @@ __all__ = [
     "timelines_figure",
     "touched_figure",
     "xray",
-    "xray_figure",
 ]
 
 _LAZY = {
-    ".gradient_xray": ("xray_figure",),
-    ".live": ("MonitorWidget", "TimelineWidget", "XrayWidget"),
+    ".live": ("MonitorWidget", "TimelineWidget"),
     ".report": ("html_report",),
-    ".touched": ("touched_figure",),
     ".training": ("TrainingMonitor", "monitor", "monitor_figure"),
-    ".views": ("inspect", "xray"),
+    ".views": ("inspect",),
 }
 _MODULE = {name: module for module, names in _LAZY.items() for name in names}
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .types import Records
 
-__all__ = ["MonitorWidget", "TimelineWidget", "XrayWidget"]
+__all__ = ["MonitorWidget", "TimelineWidget"]
 
 
 def _as_runs(records: Records) -> dict[str, list[Mapping[str, Any]]]:
@@ -90,13 +90,6 @@ class _DataView(LiveView):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.title!r})"
-
-
-class XrayWidget(_DataView):
-    """Live gradient X-ray; see ``sparsekit.widgets.xray``."""
-
-    _esm = module("xray.js")
-    _sentence = "A live view of one batch, from its rows to the lazy update"
 
 
 class MonitorWidget(_DataView):

@@ -15,7 +15,6 @@ from ..figures.drawing import Drawing
 from ..figures.page import enhanced, enhancer
 from .compare import timelines_figure
 from .display import Display, write_file
-from .gradient_xray import xray_figure, xray_payload
 from .pack import pack_timeline, plain
 from .processes import processes_figure
 from .sources import module, read, style
@@ -48,7 +47,7 @@ def html_report(
     sections : list of (heading, content), or mapping of heading to content
         A content is a string (empty lines separate paragraphs), a ``Display`` or ``Figure``,
         ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
-        ``{"inspector": array}``, ``{"xray": {...}}`` with the arguments of ``xray_figure``,
+        ``{"inspector": array}``,
         ``{"monitor": a monitor or its data}``,
         ``{"columns": [...], "rows": [...], "caption": ""}``, ``{"headline": "131× smaller", "words": "..."}`` for the one
         number of the page, ``{"links": {words: address}}`` to files beside the page or to ``https://`` addresses,
@@ -141,10 +140,6 @@ def _timeline(records: Records, title: str, marks: Iterable[Mapping[str, Any]] |
     return display, {"payload": payload, "selected": -1}
 
 
-def _xray(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
-    return xray_figure(**options, title=title), {"data": xray_payload(**options)}
-
-
 def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
     data = monitor if isinstance(monitor, Mapping) else monitor.data
     return monitor_figure(data, title=title), {"data": monitor_payload(data)}
@@ -152,12 +147,12 @@ def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, An
 
 #: Kind of a live view -> what gives its static picture and the values of its model.
 _VIEWS: dict[str, Callable[..., tuple[Display, dict[str, Any]]]] = {
-    "timeline": _timeline, "xray": _xray, "monitor": _monitor,
+    "timeline": _timeline, "monitor": _monitor,
 }  # fmt: skip
 
 
 #: Headings of views that were given none, where the name of their kind says too little.
-_TITLES = {"xray": "What one batch does to the weight", "monitor": "Training"}
+_TITLES = {"monitor": "Training"}
 
 
 def _live(kind: str, display: Display, content: Mapping[str, Any], values: dict[str, Any]) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..figures.array import array_figure
-from .gradient_xray import xray_figure, xray_payload
 
-__all__ = ["inspect", "xray"]
+__all__ = ["inspect"]
 
 
 def inspect(array: object, title: str = "Inside the array") -> Any:
@@ -34,31 +33,3 @@ def inspect(array: object, title: str = "Inside the array") -> Any:
         If anywidget is not installed.
     """
     return array_figure(array, title).live()
-
-
-def xray(batches: object, units: int | None = None, gradient: object = None, upstream: object = None,
-         title: str = "What one batch does to the weight") -> Any:  # fmt: skip
-    """Step through one batch: csr rows, touched weight rows, row-sparse gradient, lazy update.
-
-    Parameters
-    ----------
-    batches, units, gradient, upstream
-        As for ``xray_figure``.
-    title : str, optional
-
-    Returns
-    -------
-    XrayWidget
-        Needs the extra ``lab``; ``xray_figure`` gives the static picture without it.
-
-    Raises
-    ------
-    UnsupportedError, ShapeError, ParameterError
-        If the batches are not csr arrays of the same width, or another argument does not match them.
-    MissingPackageError
-        If anywidget is not installed.
-    """
-    from .live import XrayWidget
-
-    static = xray_figure(batches, units, gradient, upstream, title)
-    return XrayWidget(xray_payload(batches, units, gradient, upstream), static, title)

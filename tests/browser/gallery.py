@@ -10,7 +10,6 @@ from sparsekit.widgets import (
     processes_figure,
     timeline_figure,
     timelines_figure,
-    xray_figure,
 )
 
 #: Runs in this process and in a notebook's kernel alike, so that both show the same.
@@ -154,23 +153,6 @@ def use_processes(view: Any) -> None:
     view.get_by_role("button", name="Show the whole run").click()
 
 
-def use_xray(view: Any) -> None:
-    table = view.locator(".sk-pipe")
-    assert view.locator(".sk-later").first.is_hidden()
-    table.focus()
-    for _ in range(3):
-        view.page.keyboard.press("ArrowRight")
-    assert "keep an older state" in view.locator(".sk-said").inner_text()
-    view.page.keyboard.press("ArrowDown")
-    said = view.locator(".sk-said").inner_text()
-    assert "its gradient is" in said
-    assert "is updated now" in said
-    view.page.keyboard.press("PageUp")
-    assert view.locator("output").inner_text() == "9 of 10"
-    view.page.keyboard.press("PageDown")
-    view.page.keyboard.press("ArrowDown")
-
-
 def use_monitor(view: Any) -> None:
     loss = view.locator(".sk-plane").first
     loss.focus()
@@ -198,9 +180,6 @@ VIEWS = {
     "processes": View({"timeline": made["processes"](), "clock": "common", "errors": {"worker 0": 30.0}},
                       lambda: processes_figure(made["processes"](), errors={"worker 0": 30.0}),
                       show('TimelineWidget(processes(), clock="common")'), use_processes),
-    "xray": View({"xray": {"batches": made["BATCHES"], "upstream": made["UPSTREAM"], "units": 2}},
-                 lambda: xray_figure(made["BATCHES"], 2, upstream=made["UPSTREAM"]),
-                 show("xray(BATCHES, 2, upstream=UPSTREAM)"), use_xray),
     "monitor": View({"monitor": made["SEEN"]}, lambda: monitor_figure(made["SEEN"]),
                     "from sparsekit.widgets.training import monitor_payload\n"
                     "views.MonitorWidget(monitor_payload(SEEN), views.monitor_figure(SEEN), 'Training')",

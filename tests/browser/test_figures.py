@@ -11,6 +11,8 @@ import pytest
 from sparsekit.figures import Axis, Figure, Panel, Rect, html_page
 from sparsekit.figures.array import array_figure
 from sparsekit.figures.graph import graph_figure
+from sparsekit.figures.touched import touched_figure
+from sparsekit.figures.xray import xray
 from tests.figures.gallery import HOSTILE, asking, everything, played
 
 from .gallery import made
@@ -331,6 +333,27 @@ def test_words_of_memory_do_not_overlap(open_page, width):
     names: dict[str, Any] = {}
     exec(MEMORY, names)
     page = open_page(names["figure"], viewport={"width": width, "height": 900})
+    assert page.evaluate(OVERLAPS) == []
+
+
+def test_an_xray_steps_through_batches_and_writes_out_a_sum(open_page):
+    figure = xray(made["BATCHES"], 2, upstream=made["UPSTREAM"])
+    page = open_page(figure, touched_figure({"all": (Whole(), 100)}))
+    page.locator(PICTURE).first.locator("[data-key='row 22']").first.click()
+    assert page.locator(".on").count() == 4  # two values of the batch, two of the gradient
+    said = page.locator(".details").inner_text()
+    assert "1.5·(0.13, -0.13) + 0.5·(-0.7, -1.27) = (-0.155, -0.83)" in said
+    page.locator("select").select_option("batch 1")
+    assert "0 rows keep an older state" in page.locator(PICTURE).first.text_content()
+
+
+class Whole:
+    stype, shape, nbytes = "default", (100, 2), 800
+
+
+@pytest.mark.parametrize("width", [390, 640, 1000, 1200])
+def test_words_of_an_xray_do_not_overlap(open_page, width):
+    page = open_page(xray(made["BATCHES"], 2, upstream=made["UPSTREAM"]), viewport={"width": width, "height": 900})
     assert page.evaluate(OVERLAPS) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from sparsekit.widgets import monitor
@@ -29,20 +28,10 @@ def steps():
     return seen.data
 
 
-def batch(seed):
-    """A thousand rows that store a hundred values each, of a million columns."""
-    draw = np.random.default_rng(seed)
-    columns = np.sort(draw.permutation(1_000_000)[:MANY].reshape(1000, 100), axis=1)
-    return {"stype": "csr", "shape": (1000, 1_000_000), "data": np.ones(MANY, np.float32), "indices": columns.ravel(),
-            "indptr": np.arange(0, MANY + 1, 100)}
-
-
 VIEWS = {
     "runs": (lambda: {"timeline": {name: made["training"](1, steps=MANY // 10) for name in ("one", "other")}},
              ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
     "processes": (lambda: {"timeline": processes(), "clock": "common"}, ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
-    "xray": (lambda: {"xray": {"batches": [batch(seed) for seed in range(3)], "units": 2}}, ".sk [tabindex='0']",
-             ["ArrowRight", "ArrowDown"]),
     "monitor": (lambda: {"monitor": steps()}, ".sk [tabindex='0']", ["ArrowLeft", "ArrowRight"]),
 }  # fmt: skip
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import numpy as np
 import pytest
 
 from .gallery import MADE, VIEWS, made
@@ -157,12 +156,10 @@ def reached_by_tab(page: Any) -> list[str]:
 
 
 MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "processes": "sk-stage",
-        "xray": "sk-pipe", "monitor": "sk-area sk-plane sk-low"}  # fmt: skip
+        "monitor": "sk-area sk-plane sk-low"}  # fmt: skip
 
 
 EMPTY = {
-    "xray": {"batches": {"stype": "csr", "shape": (2, 9), "data": np.zeros(0), "indices": np.zeros(0, int),
-                         "indptr": np.zeros(3, int)}},
     "monitor": {},
 }  # fmt: skip
 
@@ -254,19 +251,3 @@ def test_in_jupyterlab_in_both_themes(notebook, browser, tmp_path):
         assert each.evaluate("image => image.decode().then(() => image.naturalHeight)") > 150
     assert pictures.count() == saved.locator("table").count() == len(VIEWS) + 1
     context.close()
-
-
-def test_the_xray_plays_from_stage_to_stage_with_real_numbers(open_report):
-    page = open_report({"xray": VIEWS["xray"].content})
-    page.wait_for_selector(".sk[data-ready]")
-    stage = page.get_by_role("button", name="4 Lazy update")
-    page.locator(".sk-pipe").focus()
-    for key in ("ArrowRight", "ArrowRight", *["ArrowDown"] * 6):
-        page.keyboard.press(key)
-    said = page.locator(".sk-said").inner_text()
-    assert "Column 22 is stored by batch rows 0, 4" in said
-    assert "its gradient is 1.5·g0 + 0.5·g4 = 1.5·(0.13, -0.13) + 0.5·(" in said
-    page.get_by_role("button", name="play").click()
-    page.wait_for_function("() => document.querySelector('.sk-xray [aria-pressed=true]').innerText.startsWith('4')")
-    assert stage.get_attribute("aria-pressed") == "true"
-    page.get_by_role("button", name="play").wait_for()

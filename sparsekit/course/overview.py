@@ -83,7 +83,7 @@ def progress(notebook: str | None = None, ax: Axes | None = None) -> Display | A
 
 def _on_axes(ax: Axes, rows: list[Standing]) -> Axes:
     """Draw two bars for each notebook: the percentages of predictions made and of exercises solved."""
-    with drawing_on(ax):
+    with drawing_on():
         for above, what, color, shares in (
                 (0.2, "predictions made", SERIES[0], [100 * row.made / max(1, row.predictions) for row in rows]),
                 (-0.2, "exercises solved", SERIES[3], [100 * row.solved / max(1, row.exercises) for row in rows])):

@@ -1,7 +1,7 @@
 """Pictures and live views of profiles, arrays and training, made from plain data.
 
 ``timeline_figure``, ``timelines_figure`` and ``processes_figure`` draw static pictures, each with its table.  They need no
-further package, except with ``ax=``, which needs matplotlib.  ``monitor_figure`` always needs matplotlib.  ``array_figure``,
+further package, except with ``ax=``, which needs matplotlib.  ``array_figure``,
 ``bars_figure``, ``curves_figure``, ``graph_figure``, ``touched_figure`` and ``xray`` give a ``figures.Figure``.
 ``TimelineWidget`` and ``inspect`` are live views and need anywidget, which is imported on first use.  ``monitor`` shows a live
 view if anywidget is installed.
@@ -24,14 +24,13 @@ from .processes import processes_figure
 from .timeline import timeline_figure
 
 if TYPE_CHECKING:
-    from .live import MonitorWidget, TimelineWidget
+    from .live import TimelineWidget
     from .report import html_report
-    from .training import TrainingMonitor, monitor, monitor_figure
+    from .training import TrainingMonitor, monitor
     from .views import inspect
 
 __all__ = [
     "Display",
-    "MonitorWidget",
     "TimelineWidget",
     "TrainingMonitor",
     "array_figure",
@@ -41,7 +40,6 @@ __all__ = [
     "html_report",
     "inspect",
     "monitor",
-    "monitor_figure",
     "processes_figure",
     "timeline_figure",
     "timelines_figure",
@@ -50,9 +48,9 @@ __all__ = [
 ]
 
 _LAZY = {
-    ".live": ("MonitorWidget", "TimelineWidget"),
+    ".live": ("TimelineWidget",),
     ".report": ("html_report",),
-    ".training": ("TrainingMonitor", "monitor", "monitor_figure"),
+    ".training": ("TrainingMonitor", "monitor"),
     ".views": ("inspect",),
 }
 _MODULE = {name: module for module, names in _LAZY.items() for name in names}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .types import Records
 
-__all__ = ["MonitorWidget", "TimelineWidget"]
+__all__ = ["TimelineWidget"]
 
 
 def _as_runs(records: Records) -> dict[str, list[Mapping[str, Any]]]:
@@ -70,39 +70,6 @@ class LiveView(Base):
         marimo = sys.modules["marimo"]  # which calls this
         html = f"<details><summary>Picture and table, without a running kernel</summary>\n{self.static.html}</details>"
         return marimo.vstack([marimo.ui.anywidget(self), marimo.Html(html)])
-
-
-class _DataView(LiveView):
-    """A live view of plain data: ``data``, a heading, the finding below it, and the static twin of the same data."""
-
-    data = traitlets.Dict().tag(sync=True)
-    title = traitlets.Unicode("").tag(sync=True)
-    description = traitlets.Unicode("").tag(sync=True)
-
-    def __init__(self, data: dict[str, Any], static: Display, title: str, description: str = "") -> None:
-        self._shown = static
-        super().__init__(data=data, title=str(title), description=str(description) or static.alt)
-
-    @property
-    def static(self) -> Display:
-        """The static picture and table of the same data."""
-        return self._shown
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.title!r})"
-
-
-class MonitorWidget(_DataView):
-    """Live training monitor; see ``sparsekit.widgets.monitor``."""
-
-    _esm = module("monitor.js")
-    _sentence = "A live view of a training loop"
-
-    def show(self, data: dict[str, Any], static: Display) -> None:
-        """Show newer data in every view of this widget."""
-        self._shown = static
-        with self.hold_sync():  # one message: data and their description arrive together
-            self.description, self.data = static.alt, data
 
 
 class TimelineWidget(LiveView):

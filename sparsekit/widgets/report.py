@@ -19,7 +19,6 @@ from .pack import pack_timeline, plain
 from .processes import processes_figure
 from .sources import module, read, style
 from .timeline import timeline_figure
-from .training import monitor_figure, monitor_payload
 
 if TYPE_CHECKING:
     from .types import Records
@@ -48,7 +47,6 @@ def html_report(
         A content is a string (empty lines separate paragraphs), a ``Display`` or ``Figure``,
         ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
         ``{"inspector": array}``,
-        ``{"monitor": a monitor or its data}``,
         ``{"columns": [...], "rows": [...], "caption": ""}``, ``{"headline": "131× smaller", "words": "..."}`` for the one
         number of the page, ``{"links": {words: address}}`` to files beside the page or to ``https://`` addresses,
         or a list of these.  A view may also have ``"title"`` and ``"description"``.  A timeline of one run may have
@@ -140,23 +138,14 @@ def _timeline(records: Records, title: str, marks: Iterable[Mapping[str, Any]] |
     return display, {"payload": payload, "selected": -1}
 
 
-def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
-    data = monitor if isinstance(monitor, Mapping) else monitor.data
-    return monitor_figure(data, title=title), {"data": monitor_payload(data)}
-
-
 #: Kind of a live view -> what gives its static picture and the values of its model.
 _VIEWS: dict[str, Callable[..., tuple[Display, dict[str, Any]]]] = {
-    "timeline": _timeline, "monitor": _monitor,
+    "timeline": _timeline,
 }  # fmt: skip
 
 
-#: Headings of views that were given none, where the name of their kind says too little.
-_TITLES = {"monitor": "Training"}
-
-
 def _live(kind: str, display: Display, content: Mapping[str, Any], values: dict[str, Any]) -> str:
-    values["title"] = plain(str(content.get("title") or _TITLES.get(kind, kind.capitalize())))
+    values["title"] = plain(str(content.get("title") or kind.capitalize()))
     values["description"] = plain(str(content.get("description") or display.alt))
     return (
         f'<figure data-view="{kind}"><div class="static">{display.image}</div><div class="live"></div>'

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sparsekit.widgets import (
-    monitor_figure,
     processes_figure,
     timeline_figure,
     timelines_figure,
@@ -78,13 +77,6 @@ ROWS = {"stype": "row_sparse", "shape": (10**9, 10**9), "data": np.broadcast_to(
         "indices": np.arange(900) ** 2 * 1234}
 BATCHES = [csr(5, 40, 12, seed) for seed in range(10)]
 UPSTREAM = np.random.default_rng(0).normal(size=(5, 2)).round(2)
-SEEN = {
-    "total": 200, "merged": 1, "steps": list(range(1, 201)), "all_rows": 5000, "strange": [17],
-    "loss": [None if i == 16 else 2 * math.exp(-i / 60) + 0.1 * random.Random(i).random() for i in range(200)],
-    "rows": [300 + random.Random(i).randrange(40) for i in range(200)],
-    "density": [0.06 + 0.01 * random.Random(i).random() for i in range(200)],
-    "took": 255, "first": 700_000,
-}
 '''
 made: dict[str, Any] = {}
 exec(MADE, made)
@@ -153,17 +145,6 @@ def use_processes(view: Any) -> None:
     view.get_by_role("button", name="Show the whole run").click()
 
 
-def use_monitor(view: Any) -> None:
-    loss = view.locator(".sk-plane").first
-    loss.focus()
-    view.page.keyboard.press("Home")
-    assert view.locator(".sk-status").inner_text().startswith("Step 1; loss")
-    view.page.keyboard.press("ArrowRight")
-    assert "rows touched" in loss.get_attribute("aria-valuetext")
-    view.page.keyboard.press("Escape")
-    assert "not finite at 1 step" in view.locator(".sk-status").inner_text()
-
-
 def show(call: str) -> str:
     return f"import sparsekit.widgets as views\nviews.{call}"
 
@@ -180,8 +161,4 @@ VIEWS = {
     "processes": View({"timeline": made["processes"](), "clock": "common", "errors": {"worker 0": 30.0}},
                       lambda: processes_figure(made["processes"](), errors={"worker 0": 30.0}),
                       show('TimelineWidget(processes(), clock="common")'), use_processes),
-    "monitor": View({"monitor": made["SEEN"]}, lambda: monitor_figure(made["SEEN"]),
-                    "from sparsekit.widgets.training import monitor_payload\n"
-                    "views.MonitorWidget(monitor_payload(SEEN), views.monitor_figure(SEEN), 'Training')",
-                    use_monitor),
 }  # fmt: skip

@@ -86,7 +86,7 @@ def phone(browser):
     page.close()
 
 
-@pytest.mark.parametrize("name", some(VIEWS, one_in=100, always=["timeline", "monitor"]))
+@pytest.mark.parametrize("name", some(VIEWS, one_in=100, always=["timeline"]))
 def test_a_picture_follows_the_page_and_not_the_readers_system(systems, name):
     """As in JupyterLab and in what nbconvert exports, whose themes say themselves what they are."""
     html = VIEWS[name].static().html

@@ -12,6 +12,7 @@ from sparsekit.figures import Axis, Figure, Panel, Rect, html_page
 from sparsekit.figures.array import array_figure
 from sparsekit.figures.graph import graph_figure
 from sparsekit.figures.touched import touched_figure
+from sparsekit.figures.training import training_figure
 from sparsekit.figures.xray import xray
 from tests.figures.gallery import HOSTILE, asking, everything, played
 
@@ -354,6 +355,44 @@ class Whole:
 @pytest.mark.parametrize("width", [390, 640, 1000, 1200])
 def test_words_of_an_xray_do_not_overlap(open_page, width):
     page = open_page(xray(made["BATCHES"], 2, upstream=made["UPSTREAM"]), viewport={"width": width, "height": 900})
+    assert page.evaluate(OVERLAPS) == []
+
+
+LOOP = """
+import time
+import sparsekit as mx
+with mx.widgets.monitor(every=0.05) as watched:
+    for step in range(40):
+        time.sleep(0.03)
+        watched.step(1 / (step + 1), rows=3, density=0.1, bytes=100)
+"""
+#: Note what the view says, while it says it.
+LISTEN = """() => {
+    window.heard = new Set();
+    setInterval(() => {
+        const said = document.querySelector('.sk-live > svg')?.getAttribute('aria-label');
+        if (said) window.heard.add(said);
+    }, 30);
+}"""
+
+
+def test_a_monitor_follows_a_loop_to_its_end(open_cells):
+    lab = open_cells([LOOP])
+    lab.page.evaluate(LISTEN)
+    page = lab.run_all().page
+    page.locator(".sk-live > svg", has_text="40 steps: the loss went from 1 to 0.025").wait_for()
+    assert len(page.evaluate("() => [...window.heard]")) >= 4
+    (shown,) = [output["data"] for output in lab.outputs() if "data" in output]
+    assert "40 steps" in "".join(shown["text/html"])  # what stays of the view is its end, not its beginning
+
+
+@pytest.mark.parametrize("width", [390, 640, 1000, 1200])
+def test_words_of_a_monitor_do_not_overlap(open_page, width):
+    seen = {"total": 200, "steps": list(range(1, 201)), "all_rows": 5000, "strange": [17], "took": 255,
+            "loss": [2 / (i + 1) for i in range(200)],
+            "rows": [300 + i % 40 for i in range(200)], "density": [0.06] * 200, "bytes": [1e6] * 200}
+    page = open_page(Figure("", "", [Panel((0, 1), (0, 1), 20, zooms=True)]), training_figure(seen),
+                     viewport={"width": width, "height": 900})  # fmt: skip
     assert page.evaluate(OVERLAPS) == []
 
 

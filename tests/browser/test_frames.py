@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from sparsekit.widgets import monitor
-
 from .gallery import made
 from .work import BLOCKS, blocks_of, presses
 
@@ -20,19 +18,10 @@ def processes():
     return {"worker 0": records, "server 0": [{**record, "lane": "serve"} for record in records]}
 
 
-def steps():
-    """A training of a hundred thousand steps."""
-    with monitor(live=False) as seen:
-        for i in range(MANY):
-            seen.step(1 / (1 + i), rows=i % 7, density=0.1)
-    return seen.data
-
-
 VIEWS = {
     "runs": (lambda: {"timeline": {name: made["training"](1, steps=MANY // 10) for name in ("one", "other")}},
              ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
     "processes": (lambda: {"timeline": processes(), "clock": "common"}, ".sk-stage", ["+", "-", "ArrowRight", "ArrowLeft"]),
-    "monitor": (lambda: {"monitor": steps()}, ".sk [tabindex='0']", ["ArrowLeft", "ArrowRight"]),
 }  # fmt: skip
 
 

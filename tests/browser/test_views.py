@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from .gallery import MADE, VIEWS, made
+from .gallery import MADE, VIEWS
 
 ARTEFACTS = Path(__file__).parent / "artefacts"
 
@@ -155,55 +155,13 @@ def reached_by_tab(page: Any) -> list[str]:
     return page.evaluate("() => window.reached")
 
 
-MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "processes": "sk-stage",
-        "monitor": "sk-area sk-plane sk-low"}  # fmt: skip
-
-
-EMPTY = {
-    "monitor": {},
-}  # fmt: skip
-
-
-def test_nothing_to_show_is_shown(open_report):
-    page = open_report({kind: {kind: empty, "title": HOSTILE} for kind, empty in EMPTY.items()})
-    page.wait_for_function("count => document.querySelectorAll('.sk[data-ready]').length === count", arg=len(EMPTY))
-    for view in page.locator(".sk").all():
-        assert HOSTILE in view.locator("h3").inner_text()
-        view.locator("[tabindex='0']").first.focus()
-        for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "Home", "End", "PageDown", "PageUp", "Enter", "Escape"):
-            page.keyboard.press(key)
-    assert page.evaluate("() => window.hacked") is None
-
-
-HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
-
-
-def test_hostile_values_stay_text(open_report):
-    seen = {**made["SEEN"], HOSTILE: [1] * 200, "loss": [HOSTILE] * 200, "took": HOSTILE}
-    page = open_report({"monitor": {"monitor": seen}})
-    page.wait_for_selector(".sk-monitor[data-ready]")
-    assert "200 steps" in page.locator(".sk-monitor").inner_text()
-    assert page.evaluate("() => window.hacked") is None
+MAIN = {"timeline": "sk-stage", "marks": "sk-stage", "runs": "sk-stage", "processes": "sk-stage"}
 
 
 @pytest.fixture
 def notebook(open_cells):
-    """A notebook that shows every live view, and a monitor that watches a loop, run."""
-    loop = ("import time\nwith views.monitor(every=0.05) as watched:\n    for step in range(40):\n"
-            "        time.sleep(0.03)\n        watched.step(1 / (step + 1), rows=3)")
-    opened = open_cells([MADE, *(view.cell for view in VIEWS.values()), loop])
-    opened.page.evaluate(LISTEN)
-    return opened.run_all()
-
-
-#: Note what the last monitor says, while it says it.
-LISTEN = """() => {
-    window.heard = new Set();
-    setInterval(() => {
-        const said = [...document.querySelectorAll('.sk-monitor .sk-status')].at(-1)?.innerText;
-        if (said) window.heard.add(said.split(';')[0]);
-    }, 30);
-}"""
+    """A notebook that shows every live view, run."""
+    return open_cells([MADE, *(view.cell for view in VIEWS.values())]).run_all()
 
 
 def exported(outputs: list[dict[str, Any]], path: Path) -> Path:
@@ -218,36 +176,28 @@ def exported(outputs: list[dict[str, Any]], path: Path) -> Path:
 @pytest.mark.thorough
 def test_in_jupyterlab_in_both_themes(notebook, browser, tmp_path):
     page = notebook.page
-    page.wait_for_function(f"() => document.querySelectorAll('.sk[data-ready]').length === {len(VIEWS) + 1}")
+    page.wait_for_function(f"() => document.querySelectorAll('.sk[data-ready]').length === {len(VIEWS)}")
     roots = page.locator(".jp-OutputArea-output .sk")
     for place, view in enumerate(VIEWS.values()):
         roots.nth(place).scroll_into_view_if_needed()
         view.use(roots.nth(place))
-    watched = roots.nth(len(VIEWS))
-    watched.scroll_into_view_if_needed()
-    # The curves have followed the loop to its end.
-    assert watched.locator(".sk-status").inner_text().startswith("Last step 40; loss 0.025")
-    assert "40 steps: the loss went from 1 to 0.025" in watched.inner_text()
-    assert len(page.evaluate("() => [...window.heard]")) >= 4
     for dark in (False, True):
         notebook.theme(dark)
-        for place, name in enumerate([*VIEWS, "watched"]):
+        for place, name in enumerate(VIEWS):
             picture(roots.nth(place), f"lab-{name}-{'dark' if dark else 'light'}")
         assert is_dark(page) == dark
         assert page.evaluate(FAINT) == []
     shown = [output["data"] for output in notebook.outputs() if "data" in output]
-    assert len(shown) == len(VIEWS) + 1
+    assert len(shown) == len(VIEWS)
     for data in shown:
         assert sorted(data) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
         html = "".join(data["text/html"])
         assert html.count("<img alt=") == html.count("<table") == 1
-    # What stays of the loop's view is its end, not its beginning.
-    assert "40 steps" in "".join(shown[-1]["text/html"])
     # Saved and exported, every view is its picture and its table: no kernel answers, and no network.
     context = browser.new_context(offline=True)
     saved = context.new_page()
     saved.goto(exported(notebook.outputs(), tmp_path / "views.html").as_uri(), wait_until="domcontentloaded")
     for each in (pictures := saved.locator("img[src^='data:image/svg+xml']")).all():
         assert each.evaluate("image => image.decode().then(() => image.naturalHeight)") > 150
-    assert pictures.count() == saved.locator("table").count() == len(VIEWS) + 1
+    assert pictures.count() == saved.locator("table").count() == len(VIEWS)
     context.close()

@@ -73,7 +73,7 @@ def test_packing_is_compact_and_the_same_each_time(training):
     assert len(packed) < 25 * len(records)
 
 
-MODULES = ["timeline.js", "monitor.js"]
+MODULES = ["timeline.js"]
 
 
 @pytest.mark.parametrize("name", MODULES)

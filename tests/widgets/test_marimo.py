@@ -19,7 +19,6 @@ ROOT = Path(mx.__file__).parents[1]
 #: Each kind of live view, as a cell that shows it.
 VIEWS = {
     "LiveFigure": "x.inspect()",
-    "MonitorWidget": "mx.widgets.MonitorWidget({}, mx.widgets.monitor_figure({}), 'Training')",
     "TimelineWidget": "prof.timeline()",
 }
 SETUP = """import sparsekit as mx

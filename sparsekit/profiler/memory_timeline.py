@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,11 +58,10 @@ class Lives:
         """Shapes of inputs of which batches are rows."""
         return self._batches.data_sets
 
-    def seen(self, records: Iterable[KindRecord]) -> Lives:
-        """Infer the batches, and the gradients that are made apart, from the operators' arrays; return itself."""
-        records = list(records)
-        self.apart = apart_of(records)
-        self._batches = batches_of(records, {kind.shape for kind in self.kinds if kind.role == "input"})
+    def seen(self, kinds: Sequence[KindRecord], times: Sequence[int]) -> Lives:
+        """Infer the batches, and the gradients that are made apart, from kinds of events and their numbers; return itself."""
+        self.apart = apart_of(kinds)
+        self._batches = batches_of(kinds, {kind.shape for kind in self.kinds if kind.role == "input"}, times)
         return self
 
     @computed_once

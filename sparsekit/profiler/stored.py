@@ -307,8 +307,9 @@ class Stored:
     @computed_once
     def lives(self) -> Lives:
         """The allocations and frees in their order, with the batches."""
-        kinds = self.kinds()
-        return Lives(self.columns).seen(kinds[number] for number in self.columns.events.kind.tolist())
+        kinds, (numbers, first, times) = self.kinds(), np.unique(self.columns.events.kind, return_index=True, return_counts=True)
+        order = np.argsort(first)
+        return Lives(self.columns).seen([kinds[number] for number in numbers[order].tolist()], times[order].tolist())
 
     @property
     def kept_bytes(self) -> int:

@@ -28,10 +28,10 @@ NEEDED = ("parameter", "optimizer state")
 MOST_BARS, MOST_ROWS = 10, 40
 #: Places along the time of which each is drawn at its highest, and steps up to which each is marked.
 PLACES, MOST_STEPS = 160, 40
-#: The share of the peak below which an array is small, and from which an area is named.
-SMALL, NAMED = 0.01, 0.09
-#: Pixels.
-HEIGHT, ROW = 220.0, 26.0
+#: The share of the peak below which an array is small.
+SMALL = 0.01
+#: Pixels; those of a line of text are what an area needs to be named.
+HEIGHT, ROW, LETTERS = 220.0, 26.0, 17.0
 COLUMNS = ("array", "role", "layer", "storage", "shape", "component", "bytes", "share", "made by")
 RECORDED = "as recorded"
 #: Batches that a reader may ask for, as multiples of the recorded one.
@@ -359,19 +359,25 @@ def _areas(figure: Figure, held: _Held, window: tuple[float, float]) -> None:
             continue
         words = f"{group.told}: {format_bytes(group.bytes)} at the peak, at most {format_bytes(most)}"
         figure.add(Area(0, group.kind, times, low.copy(), low + level, words, f"array {place}"))
-        if most > NAMED * figure.panels[0].y[0]:
-            figure.add(_label(group, times, low, level))
+        stretch = _stretch(times, low, low + level, figure.panels[0].y[0] * LETTERS / HEIGHT)
+        if stretch:
+            left, right, middle = stretch
+            figure.add(Text(0, f"on {group.kind}", (left + right) / 2, middle, f"{group.words}, {format_bytes(most)}", "middle",
+                            room=right - left))  # fmt: skip
         low = low + level
 
 
-def _label(group: _Group, times: Array, low: Array, level: Array) -> Text:
-    """The name of an area, in the widest stretch in which it is about as high as it ever is."""
-    full = np.flatnonzero(np.diff(np.concatenate(([False], level >= 0.8 * level.max(), [False])))).reshape(-1, 2)
-    begin, end = full[np.argmax(times[full[:, 1]] - times[full[:, 0]])].tolist()
-    middle = (begin + end) // 2
-    place = float(low[middle] + level[middle] / 2)
-    return Text(0, f"on {group.kind}", float(times[begin] + times[end]) / 2, place,
-                f"{group.words}, {format_bytes(level.max())}", "middle", room=float(times[end] - times[begin]))  # fmt: skip
+def _stretch(times: Array, low: Array, high: Array, need: float) -> tuple[float, float, float] | None:
+    """The widest stretch in which a line of text stays inside an area: where it begins and ends, and how high it is."""
+    best: tuple[float, float, float] | None = None
+    first, below, above = 0, -np.inf, np.inf
+    for place, (one, other) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        below, above = max(below, one), min(above, other)
+        if above - below < need:
+            first, below, above = place, one, other
+        if above - below >= need and (best is None or times[place + 1] - times[first] > best[1] - best[0]):
+            best = float(times[first]), float(times[place + 1]), (below + above) / 2
+    return best
 
 
 def _peak(figure: Figure, held: _Held, window: tuple[float, float]) -> None:
@@ -435,9 +441,8 @@ def _finding(held: _Held, memory: Mapping[str, Any], listed: Sequence[_Piece]) -
     if first:
         words += f"; the largest array is the {first.role} of {_named(first.owner)}, {format_bytes(first.bytes)}"
     words += f".{_twice(held, listed)}"
-    tables, process = number(memory.get("table_bytes")), number(memory.get("process_peak_bytes"))
-    words += f" Compiled steps keep {format_bytes(tables)} between runs." if tables > 0 else ""
-    return f"{words} The process has held at most {format_bytes(process)} since its start." if process > 0 else words
+    tables = number(memory.get("table_bytes"))
+    return f"{words} Compiled steps keep {format_bytes(tables)} between runs." if tables > 0 else words
 
 
 def _twice(held: _Held, listed: Sequence[_Piece]) -> str:
@@ -451,8 +456,9 @@ def _twice(held: _Held, listed: Sequence[_Piece]) -> str:
 
 
 def _notes(memory: Mapping[str, Any]) -> list[str]:
-    """What the picture does not show: arrays that took no part, and those that single operators made and freed."""
-    found = []
+    """What the picture does not show: the process, arrays that took no part, and those that single operators made and freed."""
+    process = number(memory.get("process_peak_bytes"))
+    found = [f"The whole process has held at most {format_bytes(process)} since its start."] if process > 0 else []
     if number(memory.get("idle_bytes")) > 0:
         found.append(f"Not drawn: {format_bytes(memory['idle_bytes'])} in arrays that took no part.")
     inside = [row for row in memory.get("temporaries") or () if number(row["most"]) > 0]

@@ -120,12 +120,12 @@ def test_words_and_table_say_the_peak():
     figure = memory_figure(tables([WEIGHT, ROWS, INDICES, WORK], STEP), memory)
     assert figure.finding == (
         "Memory peaked at 572 kB after 20.0 ns: parameter 90 %, gradient 10 %, workspace <1 %; 10 % is stored sparse; the "
-        "largest array is the parameter of w, 512 kB. Compiled steps keep 64 B between runs. The process has held "
-        "at most 90.0 MB since its start.")
+        "largest array is the parameter of w, 512 kB. Compiled steps keep 64 B between runs.")
     assert figure.table.rows[0] == ("w", "parameter", "layer", "default", "512,000", "data", "512 kB", "90 %", "there before")
     assert [row[5:7] for row in figure.table.rows] == [("data", "512 kB"), ("data", "58.4 kB"), ("indices", "912 B"),
                                                        ("data", "300 B")]  # fmt: skip
-    assert figure.notes == ["Not drawn: 2.00 kB in arrays that took no part.",
+    assert figure.notes == ["The whole process has held at most 90.0 MB since its start.",
+                            "Not drawn: 2.00 kB in arrays that took no part.",
                             "Not drawn: cos made and freed up to 1.00 MB in one call."]
     for width in (390, 640, 1000):
         ElementTree.fromstring(figure.svg(width))

@@ -13,7 +13,7 @@ import numpy as np
 
 import sparsekit as mx
 from sparsekit import autograd, gluon
-from sparsekit.widgets import Display, touched_figure
+from sparsekit.figures import Figure, touched_figure
 
 FEATURES, BATCH, STORED, UNITS = 1_000_000, 10, 10, 32
 
@@ -41,7 +41,7 @@ def step(gradient: str):
     return net[0].weight.grad(), sum(record["bytes"] for record in profile.records)
 
 
-def picture() -> Display:
+def picture() -> Figure:
     """The picture."""
     return touched_figure({"dense gradient": step("default"), "row-sparse gradient": step("row_sparse")},
                           "One batch touches 100 of a million rows")

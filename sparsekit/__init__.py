@@ -27,7 +27,7 @@ _LAZY = {
     "gluon": "gluon", "io": "io", "profiler": "profiler", "operator": "operator", "optimizer": "optimizer",
     "random": "random",
     "metric": "metric", "callback": "callback", "dist": "dist",
-    "initializer": "initializer", "init": "initializer", "test_utils": "test_utils", "widgets": "widgets",
+    "initializer": "initializer", "init": "initializer", "test_utils": "test_utils", "figures": "figures",
     "sym": "symbol", "symbol": "symbol", "executor": "symbol.executor",
     "viz": "compat.visualization", "visualization": "compat.visualization", "name": "base.naming",
     "attribute": "base.attributes", "AttrScope": "base.attributes:AttrScope",
@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # what loads on first use
         datasets,
         dist,
         engine,
+        figures,
         gluon,
         initializer,
         io,
@@ -68,7 +69,6 @@ if TYPE_CHECKING:  # what loads on first use
         random,
         symbol,
         test_utils,
-        widgets,
     )
     from .base import attributes as _attributes
     from .base import context as context

@@ -25,7 +25,7 @@ EXTRAS = ("lab", "sklearn", "tensorboard", "test")
 #: What is run in the environment, from the root of the checkout.  Left out are tests of the checkout's files, of browsers, of the
 #: commands and of the stand-in for a GPU.  The check of the library's own types follows numpy's, which change with each version.
 FOLDERS = ("base", "core", "course", "gluon", "io", "kernels", "ndarray", "optimizer", "profiler", "sklearn", "storage", "typing",
-           "widgets")
+           "figures")
 #: How soon a picture is there is stated for new packages.
 LATER = "tests/course/test_openings.py::test_the_first_picture_of_the_course_is_soon_there"
 COMMANDS = {

@@ -42,7 +42,7 @@ GROUPS = ("_contrib_", "_linalg_", "_random_", "_sample_", "_sparse_")
 #: Folders and files of tests that use operators to look at something else: profiles, pictures, files, training loops, commands.
 BESIDE = (
     "base", "bench", "browser", "course", "datasets", "demo", "examples", "faults", "initializer", "io", "kvstore", "metric",
-    "module", "profiler", "programs", "storage", "widgets", "test_cli.py", "test_one_operator.py", "test_package.py",
+    "module", "profiler", "programs", "storage", "figures", "test_cli.py", "test_one_operator.py", "test_package.py",
     "test_slides.py")
 
 #: Files with a parameter or a loop for each operator.

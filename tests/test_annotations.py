@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "sparsekit"
 ANY = {
     "base": 13, "bench": 2, "compat": 29, "core": 42, "course": 4, "datasets": 3, "dist": 10, "docs": 2, "figures": 2, "fixes": 8,
     "gluon": 42, "initializer": 1, "io": 10, "kernels": 14, "metric": 2, "module": 5, "modules": 4, "ndarray": 53, "ops": 8,
-    "optimizer": 17, "profiler": 24, "symbol": 15, "widgets": 11,
+    "optimizer": 17, "profiler": 24, "symbol": 15,
 }
 
 #: Lines of the packages that are to be strict where ``Any``, a bare ``object`` annotation, a cast or an ignored error has no

@@ -108,7 +108,7 @@ def test_it_selects_what_names_the_operator_of_every_kind(collected):
         "tests/symbol/test_storage_golden.py::test_inferred_storage_is_mxnets_or_the_difference_is_listed",
         "tests/gluon/test_operators_in_blocks.py::test_as_written_hybridized_and_read_back",
     }
-    assert not [line for line in found if re.search(r"\.ipynb|tests/(profiler|widgets)/", line)]
+    assert not [line for line in found if re.search(r"\.ipynb|tests/(profiler|figures)/", line)]
     others = {line.partition("[")[0] for line in found if "[" in line and "cbrt" not in line.partition("[")[2]}
     assert {line.partition("::")[0] for line in others} <= {
         "tests/core/test_caches.py", "tests/core/test_registry.py", "tests/typing/test_programs.py"}  # of all

@@ -22,7 +22,7 @@ import nbformat
 from nbconvert import HTMLExporter
 from pygments.formatters import HtmlFormatter
 
-from sparsekit.widgets.display import write_file
+from sparsekit.base.files import write_whole
 
 HERE = Path(__file__).resolve().parent
 
@@ -102,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("notebook", nargs="?", type=Path, default=HERE / "sparse_tensors.ipynb")
     parser.add_argument("-o", "--output", type=Path, default=Path("slides.html"))
     options = parser.parse_args(argv)
-    write_file(options.output, page(nbformat.read(options.notebook, as_version=4)))
+    write_whole(options.output, page(nbformat.read(options.notebook, as_version=4)).encode())
     print(f"Wrote {options.output}")
 
 

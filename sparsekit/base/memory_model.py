@@ -1,7 +1,4 @@
-"""What pieces of memory would take with other types, gradients, optimizer states or batches: arithmetic on their shapes only.
-
-``widgets/static/memory_what_if.js`` is the same in a browser; a test holds the two together.
-"""
+"""What pieces of memory would take with other types, gradients, optimizer states or batches: arithmetic on their shapes only."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .types import Shape
 
-__all__ = ["FLOATS", "INDICES", "IN_PLACE", "LASTING", "Change", "Kind", "Part", "Sizes", "batch_of", "bounds_of", "item_size",
-           "kind_of"]
+__all__ = ["FLOATS", "INDICES", "IN_PLACE", "LASTING", "Change", "Kind", "Part", "Sizes", "batch_of", "bounds_of", "item_size"]
 
 #: Roles of arrays that outlive a step, and of temporary ones.
 LASTING, PASSING = ("parameter", "gradient", "optimizer state"), ("activation", "workspace")
@@ -257,36 +253,6 @@ class Sizes:
 def item_size(dtype: str) -> int:
     """Bytes of an element."""
     return _ITEMS[dtype] if dtype in _ITEMS else int(np.dtype(dtype).itemsize)
-
-
-def kind_of(role: str, owner: str, stype: str, shape: Shape, component: str, dtype: str, size: int) -> Kind:
-    """The kind of a component of an array, from what a table of memory says of it.
-
-    Where the element type is not said, it follows from the bytes of a dense array, and is float32 for values and int64
-    for indices of others.
-    """
-    if component != "data":
-        dtype = dtype if dtype in INDICES else "int64"
-        return Kind(role, owner, stype, shape, component, (size // INDICES[dtype],), dtype, size)
-    count = math.prod(shape)
-    if not _known(dtype):
-        each = size // count if stype == "default" and count and size % count == 0 else 4
-        dtype = {1: "int8", 2: "float16", 8: "float64"}.get(each, "float32")
-    item = item_size(dtype)
-    part: Shape = (size // item,)
-    wide = math.prod(shape[1:])
-    if stype == "default" and count * item == size:
-        part = shape
-    elif stype == "row_sparse" and len(shape) > 1 and wide:
-        part = (size // item // wide, *shape[1:])
-    return Kind(role, owner, stype, shape, component, part, dtype, size)
-
-
-def _known(dtype: str) -> bool:
-    try:
-        return bool(dtype) and np.dtype(dtype).itemsize > 0
-    except TypeError:
-        return False
 
 
 def batch_of(kinds: Iterable[Kind]) -> int:

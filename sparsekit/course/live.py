@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.optional import optional_import
-from ..widgets.sources import module, read, style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +17,7 @@ __all__ = ["QuestionWidget"]
 anywidget = optional_import("anywidget", "lab", "A form for predictions")
 traitlets = optional_import("traitlets", "lab", "A form for predictions")
 Base: Any = anywidget.AnyWidget
+_STATIC = Path(__file__).parent / "static"
 
 
 class QuestionWidget(Base):  # type: ignore[misc]
@@ -27,8 +28,8 @@ class QuestionWidget(Base):  # type: ignore[misc]
     question : Question
     """
 
-    _esm = module("question.js")
-    _css = f"{style()}\n{read('question.css')}"
+    _esm = (_STATIC / "question.js").read_text(encoding="utf-8")
+    _css = (_STATIC / "question.css").read_text(encoding="utf-8")
     text = traitlets.Unicode("").tag(sync=True)
     unit = traitlets.Unicode("").tag(sync=True)
     options = traitlets.List(traitlets.Unicode()).tag(sync=True)

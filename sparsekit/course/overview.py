@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import NamedTuple
 
-from ..widgets.display import Display
-from ..widgets.plots import drawing_on, plain_text
-from ..widgets.svg import Drawing, fit, heading, is_narrow, page_width
-from ..widgets.theme import INK, MUTED, SERIES, STRIPE
+from ..figures import Axis, Figure, Panel, Rect, Table
 from . import record
 from .contents import contents
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 __all__ = ["progress"]
 
-ROW, LEFT = 40.0, 300.0
+ROW = 24.0
 COLUMNS = ("notebook", "predictions made", "of which right", "exercises solved")
 
 
@@ -51,66 +45,41 @@ def _notebooks() -> list[str]:
     return [*sorted(contents()), *sorted(found - set(contents()))]
 
 
-@overload
-def progress(notebook: str | None = ..., ax: None = ...) -> Display: ...
-@overload
-def progress(notebook: str | None = ..., *, ax: Axes) -> Axes: ...
-def progress(notebook: str | None = None, ax: Axes | None = None) -> Display | Axes:
+def progress(notebook: str | None = None) -> Figure:
     """Show the predictions made and the exercises solved so far; ``sparsekit.course.forget`` deletes them.
 
     Parameters
     ----------
     notebook : str, optional
         Show only this notebook, such as ``"05_embeddings_language_model"``; by default all with predictions or exercises.
-    ax : matplotlib.axes.Axes, optional
-        Draw bars with the percentages on these axes, in their own style.
 
     Returns
     -------
-    Display or matplotlib.axes.Axes
-        A picture and a table, or ``ax`` if it is given.
+    figures.Figure
+        Bars of what is done, filled, of what there is, outlined; and the table.
     """
     rows = [standing(name) for name in ([notebook] if notebook else _notebooks())]
-    if ax is not None:
-        return _on_axes(ax, rows)
     made, right, solved = (sum(getattr(row, name) for row in rows) for name in ("made", "right", "solved"))
     words = (f"{made} of {sum(row.predictions for row in rows)} predictions made, {right} of them right; "
              f"{solved} of {sum(row.exercises for row in rows)} exercises solved.")
     cells = [(row.notebook, f"{row.made} of {row.predictions}", str(row.right), f"{row.solved} of {row.exercises}")
              for row in rows]
-    return Display(lambda: _picture(rows, words), words, COLUMNS, cells)
+    figure = Figure("Your progress", words, table=Table(COLUMNS, cells, "Your progress"))
+    names = [row.notebook for row in rows]
+    _bars(figure, names, "predictions made", [(row.made, row.predictions) for row in rows])
+    _bars(figure, names, "exercises solved", [(row.solved, row.exercises) for row in rows])
+    return figure
 
 
-def _on_axes(ax: Axes, rows: list[Standing]) -> Axes:
-    """Draw two bars for each notebook: the percentages of predictions made and of exercises solved."""
-    with drawing_on(ax):
-        for above, what, color, shares in (
-                (0.2, "predictions made", SERIES[0], [100 * row.made / max(1, row.predictions) for row in rows]),
-                (-0.2, "exercises solved", SERIES[3], [100 * row.solved / max(1, row.exercises) for row in rows])):
-            ax.barh([place - above for place in range(len(rows))], shares, 0.38, color=color, label=what)
-        ax.set(xlim=(0, 100), xlabel="%")
-        ax.set_yticks(range(len(rows)), [plain_text(row.notebook) for row in rows])
-        ax.invert_yaxis()
-        ax.legend()
-    return ax
-
-
-def _picture(rows: list[Standing], words: str) -> str:
-    drawing = Drawing(page_width())
-    top = heading(drawing, "Your progress", words) - 2
-    above = 16.0 if is_narrow() else 0.0  # the name stands above its bars
-    for row in rows:
-        drawing.text(20, top + (13 if above else 19), fit(row.notebook, LEFT - 30, 13), 13)
-        _bar(drawing, top + above + 4, row.made, row.predictions, "predictions made", SERIES[0])
-        _bar(drawing, top + above + 19, row.solved, row.exercises, "exercises solved", SERIES[3])
-        top += ROW + above
-    return drawing.finish(top + 14, words)
-
-
-def _bar(drawing: Drawing, top: float, done: int, total: int, what: str, color: str) -> None:
-    """Draw one bar, filled by ``done / total``, with the figures beside it."""
-    left, length = (20.0, 160.0) if is_narrow() else (LEFT, 340.0)
-    drawing.rect(left, top, length, 10, STRIPE, stroke="#8b9096", stroke_width=0.6)
-    if total and done:
-        drawing.rect(left, top, length * min(done / total, 1.0), 10, color)
-    drawing.text(left + length + 12, top + 9, f"{done} of {total} {what}", 11.5, INK if done else MUTED)
+def _bars(figure: Figure, names: list[str], what: str, counts: list[tuple[int, int]]) -> None:
+    """A panel with a bar for each notebook, filled by the share of what is done."""
+    number, length, rows = len(figure.panels), max([1.0, *(float(there) for _, there in counts)]), max(len(names), 1)
+    figure.panels.append(Panel((0.0, length), (0.0, float(rows)), ROW * rows, what.capitalize(), rows=True))
+    for place, (done, there) in enumerate(counts):
+        words = f"{done} of {there} {what}"
+        figure.add(Rect(number, "outline", 0.0, float(there), place + 0.2, place + 0.8, words, f"{what} {place}"))
+        if done:
+            figure.add(Rect(number, "muted", 0.0, float(min(done, there)), place + 0.2, place + 0.8, words, f"{what} {place}"))
+    labels = tuple((place + 0.5, f"{done} of {there}") for place, (done, there) in enumerate(counts))
+    figure.add(Axis(number, "left", ticks=tuple((place + 0.5, name) for place, name in enumerate(names))),
+               Axis(number, "right", ticks=labels))

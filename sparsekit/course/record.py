@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ..widgets.display import write_file
+from ..base.files import write_whole
 from .contents import notebook_of
 
 __all__ = ["LARGEST_FILE", "folder", "forget", "read", "remember"]
@@ -85,7 +85,7 @@ def _write(path: Path, name: str, entry: dict[str, Any]) -> bool:
             os.replace(path, path.with_name(f"{path.name}.damaged"))
             entries = {}
         if entries.get(name) != entry:
-            write_file(path, json.dumps({"version": 1, "entries": {**entries, name: entry}}, indent=1, sort_keys=True))
+            write_whole(path, json.dumps({"version": 1, "entries": {**entries, name: entry}}, indent=1, sort_keys=True).encode())
     except OSError:
         return False
     return True

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import Any
 
-from ..widgets.svg import escape
+from ..base.tables import escape
 
 __all__ = ["Message", "in_notebook", "rich", "show"]
 

@@ -7,19 +7,20 @@ import platform
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..base.files import write_whole
 from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_share
 from ..base.version import __version__
 from ..datasets import DocstringData
+from ..figures.page import html_page
 from ..figures.timeline import timeline_figure
 from ..figures.timeline_data import part_of
-from ..widgets import html_report, memory_bars
-from ..widgets.display import write_file
 from .compare import TOLERANCE, Verdict, headline, table
 from .settings import LEARNING_RATE, Settings
 from .training import Outcome, Trained, measured
 from .variants import FLOAT_BYTES
 
 if TYPE_CHECKING:
+    from ..figures import Figure
     from ..profiler.columns import Columns
     from ..profiler.profile import Profile
 
@@ -46,9 +47,9 @@ def write(folder: Path, found: Findings) -> None:
     for outcome in found.outcomes:
         outcome.profile.save(folder / f"{outcome.variant.key}.npz")
         outcome.profile.export(folder / f"{outcome.variant.key}.trace.json.gz")
-    write_file(folder / "results.json", json.dumps(_plain(found), indent=1) + "\n")
+    write_whole(folder / "results.json", f"{json.dumps(_plain(found), indent=1)}\n".encode())
     ways = "three ways" if len(found.outcomes) == 3 else "in different ways"
-    html_report(f"sparsekit demo: one model, trained {ways}", _sections(found), path=folder / "report.html",
+    html_page(f"sparsekit demo: one model, trained {ways}", _sections(found), path=folder / "report.html",
                 footer=_footer(found))
 
 
@@ -75,7 +76,7 @@ def _sections(found: Findings) -> list[tuple[str, Any]]:
     if not found.warning:
         caption += " Times are medians, without the first two batches."
     number, words = headline(found.outcomes)
-    first: list[Any] = [{"headline": number, "words": words}, memory_bars(_memories(found), title="Memory at the peak"),
+    first: list[Any] = [{"headline": number, "words": words}, _peaks(found),
                         found.conclusion, *filter(None, [_two_buffers(found.outcomes[-1]), found.warning]),
                         found.verdict.text, *found.skipped, {"columns": columns, "rows": rows, "caption": caption}]
     timelines = [] if found.warning else [("One batch of each variant", _timelines(found))]
@@ -155,16 +156,18 @@ def _memory(found: Findings) -> list[Any]:
     if dense:
         size = FLOAT_BYTES * found.settings.features * found.settings.batch_size
         words += f" The dense variant allocates {format_bytes(size)} for every batch, the workspace."
-    views = [] if found.warning else [
-        {"memory": memory, "title": f"Memory over time: {name}"} for name, memory in _memories(found).items()]
+    top = max(outcome.peak for outcome in found.outcomes)
+    views = [] if found.warning else [outcome.profile.memory.figure(title=f"Memory over time: {outcome.variant.name}", top=top)
+                                      for outcome in found.outcomes]
     return [words, *views]
 
 
-def _memories(found: Findings) -> dict[str, dict[str, Any]]:
-    """The memory of each variant.  The peak of the process covers all variants trained so far, so it is left out."""
-    top = max(outcome.peak for outcome in found.outcomes)
-    return {outcome.variant.name: {**outcome.profile.memory, "gradient_rows": outcome.profile.gradient_rows,
-                                   "top_bytes": top, "process_peak_bytes": None} for outcome in found.outcomes}
+def _peaks(found: Findings) -> Figure:
+    """The peak of each variant, on one scale."""
+    *others, last = found.outcomes
+    against = {outcome.variant.name: outcome.profile.memory for outcome in others}
+    shown: Figure = last.profile.memory.figure(against, last.variant.name, "Memory at the peak")
+    return shown
 
 
 def _accuracy(found: Findings) -> list[Any]:

@@ -187,8 +187,12 @@ class Layout:
         placed: dict[int, Box] = {}
         rows = list(self._rows())
         room = self.width - 2 * EDGE
-        alone = [self._margins(row[0], room) for row in rows if len(row) == 1]
-        widest = tuple(max((margins[side] for margins in alone), default=0.0) for side in (0, 1))
+        #: By their scale: panels of one scale are below each other to the pixel.
+        widest: dict[tuple[float, float], tuple[float, float]] = {}
+        for number in (row[0] for row in rows if len(row) == 1):
+            span, (left, right) = self.figure.panels[number].x, self._margins(number, room)
+            most = widest.get(span, (0.0, 0.0))
+            widest[span] = max(left, most[0]), max(right, most[1])
         for row in rows:
             shares = sum(self.figure.panels[number].share for number in row)
             cells = (room - BESIDE * (len(row) - 1)) / max(shares, 1.0 if len(row) > 1 else shares)
@@ -197,7 +201,8 @@ class Layout:
             for number in row:
                 panel = self.figure.panels[number]
                 cell = cells * panel.share if len(row) > 1 else room
-                left, right = self._margins(number, cell) if len(row) > 1 else (0.0, 4.0) if number in self.raised else widest
+                left, right = (self._margins(number, cell) if len(row) > 1 else (0.0, 4.0) if number in self.raised else
+                               widest[panel.x])  # fmt: skip
                 wide, high = self._size(panel, cell - left - right, number)
                 placed[number] = Box(x + left, top + head, wide, high)
                 self.cells[number] = x, x + cell

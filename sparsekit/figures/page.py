@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..base.files import written
@@ -42,9 +42,10 @@ def html_page(title: str, sections: Iterable[tuple[str, Any]] | Mapping[str, Any
     ----------
     title : str
     sections : list of (heading, content), or mapping of heading to content
-        A content is a string (empty lines separate paragraphs), a ``Figure``, a ``Table``, ``{"headline": ..., "words": ...}``
-        for the one number of the page, ``{"links": {words: address}}`` to files beside the page or to ``https://`` addresses,
-        or a list of these.  Anything else is shown as text.
+        A content is a string (empty lines separate paragraphs), a ``Figure``, a ``Table``,
+        ``{"columns": [...], "rows": [...], "caption": ""}``, ``{"headline": ..., "words": ...}`` for the one number of the page,
+        ``{"links": {words: address}}`` to files beside the page or to ``https://`` addresses, or a list of these.  Anything else
+        is shown as text.
     path : path, optional
         File to which the page is written; it appears under its name when it is complete.
     footer : str, optional
@@ -55,8 +56,10 @@ def html_page(title: str, sections: Iterable[tuple[str, Any]] | Mapping[str, Any
         The page.
     """
     pairs = list(sections.items() if isinstance(sections, Mapping) else sections)
-    body = "\n".join(f"<section>{f'<h2>{markup(heading)}</h2>' if heading else ''}\n{_content(content)}\n</section>"
-                     for heading, content in pairs)  # fmt: skip
+    parts = [_section(place + 1, heading, content) for place, (heading, content) in enumerate(pairs)]
+    if len(pairs) > 3:  # below the first section, which says what there is to say
+        parts.insert(1, _contents([heading for heading, _ in pairs]))
+    body = "\n".join(parts)
     alone = len(pairs) == 1 and isinstance(pairs[0][1], Drawing) and pairs[0][1].title == title
     heading = "" if alone else f"<header><h1>{markup(title)}</h1></header>\n"
     page = (
@@ -73,6 +76,17 @@ def html_page(title: str, sections: Iterable[tuple[str, Any]] | Mapping[str, Any
     return page
 
 
+def _section(number: int, heading: object, content: object) -> str:  # object: a heading is shown as text, a content as below
+    head = f'<h2 id="section-{number}">{markup(heading)}</h2>' if heading else ""
+    return f"<section>{head}\n{_content(content)}\n</section>"
+
+
+def _contents(headings: Sequence[object]) -> str:  # object: as above
+    links = (f'<li><a href="#section-{place + 1}">{markup(heading)}</a></li>'
+             for place, heading in enumerate(headings) if heading)  # fmt: skip
+    return f'<nav aria-label="Contents"><ol>{"".join(links)}</ol></nav>'
+
+
 def _content(content: object) -> str:  # object: anything else is shown as text
     if isinstance(content, Drawing):
         return enhanced(content)
@@ -86,6 +100,9 @@ def _content(content: object) -> str:  # object: anything else is shown as text
         links = (f'<li><a href="{markup(address, 2000)}">{markup(words)}</a></li>' for words, address in content["links"].items()
                  if str(address).startswith("https://") or ":" not in str(address))  # fmt: skip
         return f"<ul>{''.join(links)}</ul>"
+    if isinstance(content, Mapping) and "columns" in content:
+        table = Table(content["columns"], content.get("rows") or (), content.get("caption") or "")
+        return f'<div class="scroll">{table.html}</div>'
     return "\n".join(f"<p>{markup(part.strip(), 20_000)}</p>" for part in str(content).split("\n\n") if part.strip())
 
 

@@ -278,10 +278,19 @@ class _Writer:
         return f'<path d="{"".join(steps)}"{self._named(mark)}path>' if steps else ""
 
     def _area(self, mark: Area, x: Scale, y: Scale) -> str:
-        xs, low, high = area_corners(mark)
-        around = np.concatenate((xs, xs[::-1])).tolist(), np.concatenate((high, low[::-1])).tolist()
-        path = _path([x(value) for value in around[0]], [y(value) for value in around[1]])
-        return f'<path d="{path}Z"{self._named(mark)}path>' if len(xs) else ""
+        path = "".join(self._around(part, x, y) for part in _filled(mark))
+        return f'<path d="{path}"{self._named(mark)}path>' if path else ""
+
+    @staticmethod
+    def _around(area: Area, x: Scale, y: Scale) -> str:
+        """The way around an area; places that its edges go straight through are left out."""
+        xs, low, high = area_corners(area)
+        places = [(x(across), y(down)) for across, down in zip(xs.tolist(), high.tolist(), strict=True)]
+        places += [(x(across), y(down)) for across, down in zip(xs[::-1].tolist(), low[::-1].tolist(), strict=True)]
+        kept = [here for before, here, after in zip(places, places[1:], places[2:], strict=False)
+                if not before[1] == here[1] == after[1]]  # fmt: skip
+        corners = [*places[:1], *kept, *places[-1:]]
+        return f"{_path([across for across, _ in corners], [down for _, down in corners])}Z" if corners else ""
 
     def _dots(self, mark: Dots, x: Scale, y: Scale) -> str:
         places = [(x(a), y(b)) for a, b in zip(mark.x, mark.y, strict=True) if np.isfinite(a) and np.isfinite(b)]
@@ -339,6 +348,17 @@ class _Writer:
         more += ' display="none"' if room < need else ""
         kind = letters_on(mark.kind) + _GROUNDS.get(mark.kind, "")
         self.text(Label((left + right) / 2, y, words, kind, size, "middle"), more)
+
+
+def _filled(area: Area) -> Iterator[Area]:
+    """The parts of an area with steps that have a height; one without steps as it is."""
+    low, high = np.asarray(area.low, dtype=float), np.asarray(area.high, dtype=float)
+    if len(area.x) != len(low) + 1:
+        yield area
+        return
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], high != low, [False]))))
+    for start, end in edges.reshape(-1, 2).tolist():
+        yield area._replace(x=area.x[start: end + 1], low=low[start:end], high=high[start:end])
 
 
 def _path(x: list[float], y: list[float]) -> str:

@@ -509,7 +509,7 @@ class HybridBlock(Block):
         """
         return symbolic.export(self, path, epoch, remove_amp_cast)
 
-    def graph(self, *args: object) -> Any:  # Any: a display of ``widgets``, which are above this
+    def graph(self, *args: object) -> Any:  # Any: a figure, which is above this
         """A picture of the network: storage type, shape and bytes of every array, and every conversion to dense.
 
         Nothing runs, and parameters need neither values nor known shapes.

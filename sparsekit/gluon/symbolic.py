@@ -202,7 +202,7 @@ def _last_array(structure: int | tuple[Any, ...]) -> int:
     return max(map(_last_array, structure), default=0) if isinstance(structure, tuple) and structure[:1] != (None,) else 0
 
 
-def graph(block: HybridBlock, given: tuple[Any, ...]) -> Any:  # Any: a display of ``widgets``, which are above this
+def graph(block: HybridBlock, given: tuple[Any, ...]) -> Any:  # Any: a figure, which is above this
     """The display of a block's graph, with what its parameters and the caller say of arrays."""
     _way.as_held = True
     try:

@@ -92,7 +92,7 @@ class BaseSparseNDArray(NDArray):
         Parameters
         ----------
         **options
-            ``title``, as for ``sparsekit.widgets.inspect``.
+            ``title``, as for ``sparsekit.figures.array.inspect``.
         """
         return displays.call("inspect", self, **options)
 

@@ -232,7 +232,7 @@ class Diff:
         first = {name: side.profiles[0].tables for name, side in zip(("before", "after"), self._sides, strict=True)}
         sections = [("Summary", self.summary()), ("Changes", self.table().plain()),
                     ("Timelines", displays.call("timeline_figure", first))]
-        displays.call("html_report", title, sections, path=path)
+        displays.call("html_page", title, sections, path=path)
         return Path(path)
 
     def __repr__(self) -> str:

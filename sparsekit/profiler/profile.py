@@ -19,15 +19,16 @@ from .group_by_line import PLACES, cell_memory, unplaced
 from .groups import grouped
 from .parts import combined
 from .profile_file import write_columns
+from .run_memory import RunMemory
 from .special_tables import conversions_table, devices_table, ledger_table, transfers_table
 from .stored import Stored
 from .table import Table, aggregate, totals_table
 from .torch_gradients import gradients_table
 from .trace import export_trace
-from .what_if import lives_of, what_if
+from .what_if import what_if
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Unpack
 
     from .advice import Advice
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .distributed import Distributed
     from .source import RecordedRun
     from .stored import Process
-    from .types import Changes, DeviceRow, MarkRecord, Memory, Record, TotalRow, Trying
+    from .types import Changes, DeviceRow, MarkRecord, Record, TotalRow, Trying
     from .what_if import WhatIf
 
 
@@ -146,15 +147,17 @@ class Profile:
         return list(self._data().marks)
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> RunMemory:
         """Memory as plain data: ``peak_bytes peak_time samples idle_bytes at_peak process_peak_bytes``.
+
+        In a notebook it shows itself; ``memory.figure()`` gives the figure.
 
         It counts the arrays of the library that took part in the run.  ``idle_bytes`` is the size of the parameters and other
         arrays that existed but were not used.  ``process_peak_bytes`` is the peak of the whole process since its start, or
         None if the system does not report it.  If compiled steps ran, ``table_bytes`` is the memory that they keep
         between runs; an array in this memory counts while it is in use.
         """
-        return self._data().memory
+        return RunMemory(Profile(self._data()))
 
     def diff(self, other: Profile | list[Profile] | tuple[Profile, ...]) -> Diff:
         """What changed in a later run, in calls, bytes and storage types: ``before.diff(after)``; see ``profiler.diff``."""
@@ -374,15 +377,6 @@ class Profile:
         """
         return displays.call("timeline_figure", self.tables, title, window, rows)
 
-    def memory_view(self, **options: object) -> Any:  # Any: a widget, a layer above; object: its options
-        """The live memory view, a widget; needs the extra ``lab``."""
-        return displays.call("MemoryWidget", self._memory_shown(), **options)
-
-    def _memory_shown(self) -> Mapping[str, object]:  # object: the fields of the memory, and two more
-        """The memory with what a display's what-if switches need to know beside it."""
-        lives = lives_of(self)
-        memory = {**self.memory, "gradient_rows": self.gradient_rows}
-        return memory if lives is None else {**memory, "lives": lives.plain(self.memory["at_peak"])}
 
     def graph(self, title: str = "") -> Any:  # Any: a display, a layer above
         """A picture of the first forward pass of a PyTorch program: layouts and bytes of all tensors, and what became dense.
@@ -405,14 +399,6 @@ class Profile:
                                 hint="Profiler(torch=True) records the graph of a PyTorch program; net.graph(batch) draws a "
                                      "block of this library.")
         return displays.call("graph_figure", {"nodes": nodes}, title=title or "The first forward pass")
-
-    def memory_figure(self, **options: object) -> Any:  # Any: a figure, a layer above; object: its options
-        """The static picture of memory over time, with the table of the arrays alive at the peak.
-
-        ``title`` is the title of the picture, and ``rows`` the number of rows of the table.  With ``ax``, matplotlib draws the
-        memory over time on these axes instead.
-        """
-        return displays.call("memory_figure", memory=self.memory, **options)
 
     @entry
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -443,14 +429,14 @@ class Profile:
         """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
         # Memory and lines are looked up in the records; what follows needs none, and takes memory of its own.
         there = Profile(self._data().aside())
-        memory = there._memory_shown()
+        memory = there.memory.figure()
         places = [there.table(group_by=by, rows=MOST_LINES).plain() for by in ("cell", "line")
                   if any(record["line"] for record in there.records)]
         advice, gradients = there.advice(), there.table(of="gradients")
         advised = advice.table().plain() if len(advice) else repr(advice)
         del there, advice
         sections: list[tuple[str, object]] = [  # object: a report shows text, tables and displays
-            ("Summary", self._above_the_fold()), ("Memory", {"memory": memory}),
+            ("Summary", self._above_the_fold()), ("Memory", memory),
             ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
         if self._data().parts:
             sections.append(("By process", self.table(group_by="process").plain()))
@@ -463,7 +449,7 @@ class Profile:
         if gradients.rows:
             sections.append(("Gradients", gradients.plain()))
         sections.append(("Advice", advised))
-        displays.call("html_report", title, sections, path=path)
+        displays.call("html_page", title, sections, path=path)
         return Path(path)
 
     def _above_the_fold(self) -> list[object]:  # object: a report shows text, tables and displays
@@ -500,7 +486,7 @@ class Profile:
         return bundle
 
     def _html(self) -> str:
-        parts = [self.timeline().html(), self.memory_figure().html,
+        parts = [self.timeline().html(), self.memory.figure().html(),
                  folded(self.table(rows=12).html, "The operators as a table")]
         if self.densified:
             parts.append(folded(self.table(of="ledger").html, "What became dense, as a table"))

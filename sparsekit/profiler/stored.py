@@ -13,6 +13,7 @@ from ..core.hooks import Densification
 from .columns import NONE
 from .groups import covered
 from .memory import highest
+from .memory_timeline import Lives
 
 if TYPE_CHECKING:
     from ..base.types import JSON, Array, Plain
@@ -287,10 +288,26 @@ class Stored:
         return found
 
     @computed_once
+    def memories(self) -> list[Memory]:
+        """The memory of each run."""
+        return [_memory_of(self.columns, run, about) for run, about in enumerate(self.about)]
+
+    @property
     def memory(self) -> Memory:
         """The memory of the run, of several that of the one that held the most."""
-        found = [_memory_of(self.columns, run, about) for run, about in enumerate(self.about)]
-        return max(found, key=lambda memory: memory["peak_bytes"])
+        return max(self.memories, key=lambda memory: memory["peak_bytes"])
+
+    @property
+    def has_lives(self) -> bool:
+        """Whether the lifetime of each array is known: not of several processes, and not of other profilers."""
+        return not self.parts and (not len(self.columns.holdings) or bool(self.columns.holdings.dtype.any()))
+
+    @computed_once
+    def lives(self) -> Lives:
+        """The allocations and frees in their order, with the batches."""
+        kinds, (numbers, first, times) = self.kinds(), np.unique(self.columns.events.kind, return_index=True, return_counts=True)
+        order = np.argsort(first)
+        return Lives(self.columns).seen([kinds[number] for number in numbers[order].tolist()], times[order].tolist())
 
     @property
     def kept_bytes(self) -> int:

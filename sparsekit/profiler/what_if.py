@@ -12,7 +12,7 @@ from ..base.formatting import format_bytes
 from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
 from .memory_timeline import Lives
 from .table import Table
-from .torch_gradients import counted_rows
+from .torch_gradients import COUNTED, counted_rows
 
 if TYPE_CHECKING:
     from ..base.memory_model import Kind
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .profile import Profile
 
 
-__all__ = ["CHANGES", "WhatIf", "lives_of", "what_if"]
+__all__ = ["CHANGES", "WhatIf", "what_if"]
 
 #: What may be changed.
 CHANGES = ("index_dtype", "value_dtype", "gradient", "lazy_state", "batch_size")
@@ -84,29 +84,22 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
     wrong = next((number for number in _values(rows) if number is not None and not _count(number, 0)), None)
     if wrong is not None:
         raise ProfilerError(expected("rows", "an integer of at least 0", wrong), hint="rows=100, for example.")
-    lives = lives_of(profile)
-    if lives is None:
+    data = profile._data()
+    if not data.has_lives:
         raise ProfilerError("This profile does not hold the lifetime of each array.",
                             hint="ask the profile of one process, recorded by mx.Profiler().")
+    lives = data.lives
     _check_names(lives.kinds, gradient, rows)
-    batch, bounds = lives.batch, lives.bounds(profile.memory["at_peak"])
+    batch, bounds = lives.batch, lives.bounds
     if batch_size is not None and not batch:
         raise ProfilerError("The profile holds no input array whose rows are the batch.",
                             hint="read batches with an iterator or a DataLoader, "
                             "so that they are known as inputs.")
     change = Change(index_dtype, value_dtype, gradient, lazy_state, batch_size)
-    if rows is None:
+    if rows is None and COUNTED in data.columns.strings:
         rows = {found.parameter: found.most for found in counted_rows(profile.records)
                 if found.axis == "rows" and found.layout == "default"} or None
     return WhatIf(lives, Sizes(change, lives.kinds, batch, profile.gradient_rows, bounds, rows, lives.data_sets, lives.apart))
-
-
-def lives_of(profile: Profile) -> Lives | None:
-    """The lives of a profile's arrays, which know its batches; None if it does not hold them, or has several processes."""
-    data = profile._data()
-    if data.parts or (len(data.columns.holdings) and not data.columns.holdings.dtype.any()):
-        return None
-    return Lives(data.columns).seen(data.records)
 
 
 def _values(given: T | Mapping[str, T]) -> list[T]:
@@ -141,6 +134,8 @@ class WhatIf:
         Keys ``role owner before after``: bytes of the arrays that are alive at the peak, before and after the change.
     notes : list of str
         Why ``after`` is an estimate; empty if it is exact.
+    parts : list of tuple of Part
+        What each row of the table of holdings would consist of.
     """
 
     def __init__(self, lives: Lives, sizes: Sizes) -> None:
@@ -158,11 +153,13 @@ class WhatIf:
         self.before: int
         self.after: int
         (self.before, alive_before), (self.after, alive_after) = lives.peak(old), lives.peak(new)
+        parts = [sizes.parts(kind) for kind in lives.kinds]
+        self.parts = [parts[number] for number in lives.of_holding.tolist()]
         sums: dict[tuple[str, str], list[int]] = {}
         for number, kind in enumerate(lives.kinds):
             if alive_before[number]:
                 sums.setdefault((kind.role, kind.owner), [0, 0])[0] += int(alive_before[number] * old[number])
-            for part in sizes.parts(kind) if alive_after[number] else ():
+            for part in parts[number] if alive_after[number] else ():
                 sums.setdefault((part.role, kind.owner), [0, 0])[1] += int(alive_after[number] * part.bytes)
         self.rows = [{"role": role, "owner": owner, "before": before, "after": after}
                      for (role, owner), (before, after) in sorted(sums.items(), key=lambda item: (-max(item[1]), item[0]))]

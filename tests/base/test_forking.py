@@ -11,7 +11,7 @@ from sparsekit.base import forking
 from sparsekit.base.signal_safe import acting, undisturbed
 
 #: Names of the package whose modules import optional packages while they are imported themselves.
-LAZY = ("widgets.MemoryWidget", "profiler.diff", "widgets.inspect", "gluon.data.DataLoader", "kernels.warm", "course.predict")
+LAZY = ("profiler.diff", "figures.xray", "gluon.data.DataLoader", "kernels.warm", "course.predict")
 
 
 def run(program):

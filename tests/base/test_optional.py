@@ -20,7 +20,7 @@ NEEDED = {
     "anywidget": ["profile.timeline().live()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
     "traitlets": ["profile.timeline().live()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
     "IPython": ["mx.load_ipython_extension(None)", "load('course.saved')"],
-    "matplotlib": ["mx.widgets.curves_figure({'a': [1, 2]}).on(None)", "mx.widgets.monitor_figure({}).svg"],
+    "matplotlib": ["mx.figures.curves_figure({'a': [1, 2]}).on(None)", "mx.progress(ax=1)"],
     "ray": ["mx.dist.run(print)", "main('bench', 'dist')"],
     "torch": ["x.astorch()", "mx.Profiler(torch=True)", "load('bench.torch_seen_worker').Worker().versions()",
               "load('examples.training_run')._by_torch(None, None)"],
@@ -44,7 +44,7 @@ OTHERS = {
 #: Optional packages whose absence changes how something is shown, and nothing else.
 SHOWN = {
     "tqdm": ["mx.callback.Speedometer(1)", "mx.callback.ProgressBar(3)"],
-    "IPython": ["mx.predict('start.rows')", "mx.widgets.monitor(None)", "profile._repr_mimebundle_()"],
+    "IPython": ["mx.predict('start.rows')", "mx.figures.monitor(None)", "profile._repr_mimebundle_()"],
     "ipywidgets": ["mx.predict('start.rows')", "profile.table()"],
     "matplotlib": ["profile.timeline().svg()", "x._repr_html_()"],
     "jupyter_client": ["load('doctor').kernelspec_finding()"],

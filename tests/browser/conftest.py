@@ -27,7 +27,6 @@ import pytest
 
 from sparsekit import doctor
 from sparsekit.figures import Figure, html_page
-from sparsekit.widgets import html_report, sources
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = Path(__file__).parent / "artefacts"
@@ -346,49 +345,6 @@ def open_cells(lab: Callable[[str], Lab], jupyter_server: Server) -> Iterator[Ca
 
     yield open_notebook
     path.unlink()
-
-
-@pytest.fixture
-def in_page(browser: Any) -> Callable[..., Any]:
-    """Function that evaluates an expression in a page that has names of a module as ``window.own``."""
-
-    def evaluated(module: str, names: str, expression: str, *values: Any) -> Any:
-        page = browser.new_page()
-        try:
-            page.add_script_tag(content=f"{sources.module(module)}\nwindow.own = {{ {names} }};", type="module")
-            page.wait_for_function("() => window.own")
-            return page.evaluate(expression, *values)
-        finally:
-            page.close()
-
-    return evaluated
-
-
-@pytest.fixture
-def open_report(browser, tmp_path):
-    """Function that saves sections as a report and opens it from disk; any request or error fails the test."""
-    wrong: list[str] = []
-    contexts = []
-
-    def open_it(sections: Any, dark: bool = False, **options: Any) -> Any:
-        path = tmp_path / "report.html"
-        html_report("A report", sections, path=path)
-        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options}, offline=True,
-                                      color_scheme="dark" if dark else "light")  # fmt: skip
-        contexts.append(context)
-        context.set_default_timeout(180_000)
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("request", lambda request: wrong.append(request.url)
-                if not request.url.startswith(("file:", "data:", "blob:")) else None)  # fmt: skip
-        page.goto(path.as_uri())
-        return page
-
-    yield open_it
-    for context in contexts:
-        context.close()
-    assert wrong == []
 
 
 @pytest.fixture

@@ -12,6 +12,9 @@ from sparsekit.figures.answers import given, script
 from sparsekit.figures.array import array_figure
 from sparsekit.figures.graph import graph_figure
 from sparsekit.figures.svg import to_svg
+from sparsekit.figures.touched import touched_figure
+from sparsekit.figures.training import training_figure
+from sparsekit.figures.xray import xray
 from tests.figures.gallery import HOSTILE, asking, everything, played
 
 from .gallery import made
@@ -291,6 +294,122 @@ def test_odd_and_hostile_arrays_are_shown(open_page):
     hostile = {**made["SMALL"], "data": np.array([*HOSTILE[:7], *"x" * 8], dtype=object)}
     page = open_page(array_figure(empty), array_figure(hostile, HOSTILE[2]))
     assert page.locator("[data-ready]").count() == 1
+
+
+MEMORY = """
+import numpy as np
+import sparsekit as mx
+layer = mx.gluon.nn.Dense(8, in_units=2000, weight_grad_stype="row_sparse", prefix="net_")
+layer.initialize()
+trainer = mx.gluon.Trainer(layer.collect_params(), "adam")
+batch = mx.nd.sparse.csr_matrix((np.random.default_rng(3).random((10, 2000)) < 0.02).astype("float32"))
+with mx.Profiler() as prof:
+    for _ in range(3):
+        with mx.autograd.record():
+            loss = layer(batch).sum()
+        loss.backward()
+        trainer.step(10)
+        prof.step()
+figure = prof.memory.figure()
+"""
+
+
+def test_memory_lights_up_tells_and_computes_what_would_be(open_cells):
+    page = open_cells([f"{MEMORY}figure.live()"]).run_all().page
+    page.wait_for_selector(".sk-live[data-ready]")
+    bar = page.locator(".sk-live svg rect[data-key^='array']", has_not_text="nothing").first
+    bar.click()
+    assert page.locator(".sk-live path.on").count() == 1  # the area of the same array
+    page.locator(".sk-live .details", has_text="optimizer state").wait_for()
+    page.get_by_label("gradients").select_option("default")
+    page.locator(".sk-live > svg", has_text="With gradient='default' the peak is").wait_for()
+    page.get_by_label("batch").select_option("twice")
+    page.locator(".sk-live > svg", has_text="batch_size=20 instead of 10").wait_for()
+    page.locator(".sk-live > svg:not(.over)").focus()
+    for key in ("+", "+", "ArrowRight"):
+        page.keyboard.press(key)
+    page.locator(".sk-live input[type=search]").fill("row_sparse")
+    assert page.locator(".sk-live [data-key^='array']:not(.off)").count() < page.locator(".sk-live [data-key^='array']").count()
+
+
+def test_a_page_has_answers_about_memory_computed_beforehand(open_page):
+    names = {}
+    exec(MEMORY, names)
+    figure = names["figure"]
+    page = open_page(figure)
+    for name, values in figure.interaction.answers.items():
+        page.locator("select").select_option(name)
+        expected = figure.interaction.draw(None, values).finding
+        assert page.locator(PICTURE).get_attribute("aria-label").startswith(f"Where the memory goes. {expected[:60]}")
+    page.locator("svg rect[data-key^='array']").first.click()
+    assert "net_weight" in page.locator(".details").inner_text()
+
+
+@pytest.mark.parametrize("width", [390, 640, 1000, 1200])
+def test_words_of_memory_do_not_overlap(open_page, width):
+    names = {}
+    exec(MEMORY, names)
+    page = open_page(names["figure"], viewport={"width": width, "height": 900})
+    assert page.evaluate(OVERLAPS) == []
+
+
+def test_an_xray_steps_through_batches_and_writes_out_a_sum(open_page):
+    figure = xray(made["BATCHES"], 2, upstream=made["UPSTREAM"])
+    page = open_page(figure, touched_figure({"all": (Whole(), 100)}))
+    page.locator(PICTURE).first.locator("[data-key='row 22']").first.click()
+    assert page.locator(".on").count() == 4  # two values of the batch, two of the gradient
+    said = page.locator(".details").inner_text()
+    assert "1.5·(0.13, -0.13) + 0.5·(-0.7, -1.27) = (-0.155, -0.83)" in said
+    page.locator("select").select_option("batch 1")
+    assert "0 rows keep an older state" in page.locator(PICTURE).first.text_content()
+
+
+class Whole:
+    stype, shape, nbytes = "default", (100, 2), 800
+
+
+@pytest.mark.parametrize("width", [390, 640, 1000, 1200])
+def test_words_of_an_xray_do_not_overlap(open_page, width):
+    page = open_page(xray(made["BATCHES"], 2, upstream=made["UPSTREAM"]), viewport={"width": width, "height": 900})
+    assert page.evaluate(OVERLAPS) == []
+
+
+LOOP = """
+import time
+import sparsekit as mx
+with mx.figures.monitor(every=0.05) as watched:
+    for step in range(40):
+        time.sleep(0.03)
+        watched.step(1 / (step + 1), rows=3, density=0.1, bytes=100)
+"""
+#: Note what the view says, while it says it.
+LISTEN = """() => {
+    window.heard = new Set();
+    setInterval(() => {
+        const said = document.querySelector('.sk-live > svg')?.getAttribute('aria-label');
+        if (said) window.heard.add(said);
+    }, 30);
+}"""
+
+
+def test_a_monitor_follows_a_loop_to_its_end(open_cells):
+    lab = open_cells([LOOP])
+    lab.page.evaluate(LISTEN)
+    page = lab.run_all().page
+    page.locator(".sk-live > svg", has_text="40 steps: the loss went from 1 to 0.025").wait_for()
+    assert len(page.evaluate("() => [...window.heard]")) >= 4
+    (shown,) = [output["data"] for output in lab.outputs() if "data" in output]
+    assert "40 steps" in "".join(shown["text/html"])  # what stays of the view is its end, not its beginning
+
+
+@pytest.mark.parametrize("width", [390, 640, 1000, 1200])
+def test_words_of_a_monitor_do_not_overlap(open_page, width):
+    seen = {"total": 200, "steps": list(range(1, 201)), "all_rows": 5000, "strange": [17], "took": 255,
+            "loss": [2 / (i + 1) for i in range(200)],
+            "rows": [300 + i % 40 for i in range(200)], "density": [0.06] * 200, "bytes": [1e6] * 200}
+    page = open_page(Figure("", "", [Panel((0, 1), (0, 1), 20, zooms=True)]), training_figure(seen),
+                     viewport={"width": width, "height": 900})  # fmt: skip
+    assert page.evaluate(OVERLAPS) == []
 
 
 GRAPH = """

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from .conftest import write_cells
-from .gallery import MADE, VIEWS
 
 NOTEBOOKS = sorted(path.name for path in (Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 
@@ -18,6 +17,7 @@ ALWAYS = "00_start_here.ipynb"
 #: Live timelines, by what their pictures say.
 TIMELINES = ".jp-OutputArea-output .sk-live:has(svg[aria-label*='Where the time goes'])"
 
+MEMORY = "import sparsekit as mx\nwith mx.Profiler() as prof:\n    mx.nd.ones((9, 9)) + 1\nprof.memory.figure().live()"
 TIMELINE = """
 import sparsekit as mx
 x, w = mx.nd.array([[0, 1], [2, 0]]).tostype("csr"), mx.nd.ones((2, 3))
@@ -39,7 +39,7 @@ def in_lab(reader, folder, name, cells):
 @pytest.fixture
 def live(reader, jupyter_server):
     """A small notebook that shows both live views, run."""
-    cells = [MADE, TIMELINE, VIEWS["memory"].cell]
+    cells = [TIMELINE, MEMORY]
     yield from in_lab(reader, jupyter_server.folder, "live.ipynb", cells)
 
 

@@ -142,7 +142,7 @@ def test_the_gradient_is_there_from_the_start_as_the_text_says():
 
 def test_two_gradients_at_the_peak_are_twice_one():
     one = value(numbers(printed(cell_with("00_start_here", "mx.reveal('start_gradient_kb'")))[0])
-    bars = printed(cell_with("00_start_here", "memory_bars("))
+    bars = printed(cell_with("00_start_here", "memory.figure("))
     gradient = value(re.search(r"row-sparse gradient +\S+ MB +([\d.]+) kB", bars)[1])
     assert gradient == pytest.approx(2 * one, rel=0.05)
 

@@ -44,7 +44,7 @@ def test_a_profile_of_nothing_shows_itself_everywhere(tmp_path):
         assert bundle["text/html"]
         assert bundle["text/plain"]
     assert prof.timeline().html()
-    assert prof.memory_figure().html
+    assert prof.memory.figure().html()
     assert prof.to_html(tmp_path / "page.html").stat().st_size
     assert load(prof.save(tmp_path / "run.npz")).records == []
 

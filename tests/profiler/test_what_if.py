@@ -7,10 +7,6 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ProfilerError, UnknownNameError
-from sparsekit.base.memory_model import Kind
-from sparsekit.profiler.columns import Strings, build
-from sparsekit.profiler.memory_timeline import Lives
-from sparsekit.widgets.what_if import alive_if, run_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FEATURES, UNITS, STORED = 2000, 16, 5
@@ -180,111 +176,15 @@ def test_only_a_profile_of_one_process_of_ours_has_the_lifetime_of_each_array(pl
             other.what_if(index_dtype="int32")
 
 
-CHOICES = [{"index_dtype": index, "value_dtype": value, "gradient": gradient, "lazy_state": lazy, "batch_size": rows}
-           for index in (None, "int32") for value in (None, "float16", "float64")
-           for gradient in (None, "row_sparse", "default") for lazy in (False, True) for rows in (None, 5, 20, 320)]
-
-
-def network():
-    """Profile a csr layer and two dense ones, whose batches store different numbers of values, as users have them."""
-    net = mx.gluon.nn.HybridSequential(prefix="net_")
-    with net.name_scope():
-        net.add(mx.gluon.nn.Dense(32, in_units=FEATURES, weight_grad_stype="row_sparse", activation="relu"),
-                mx.gluon.nn.Dense(300, in_units=32, activation="relu"), mx.gluon.nn.Dense(1, in_units=300))
-    net.initialize()
-    trainer = mx.gluon.Trainer(net.collect_params(), "adam")
-    draw = np.random.default_rng(3)
-    with mx.Profiler() as prof:
-        for _ in range(6):
-            dense = (draw.random((10, FEATURES)) < 0.02 * draw.random()).astype("float32")
-            batch = mx.nd.sparse.csr_matrix(dense)
-            with mx.autograd.record():
-                loss = net(batch).sum()
-            loss.backward()
-            trainer.step(10)
-    return prof
-
-
-@pytest.mark.parametrize("run", [lambda: train(), lambda: train(gradient="row_sparse"), network, lambda: looked_up(True)],
-                         ids=["dense gradient", "row-sparse gradient", "network", "embedding"])
-def test_the_switches_of_the_display_say_the_same_to_the_byte(run):
-    prof = run()
-    shown = run_of(prof._memory_shown())
-    assert alive_if(shown).bytes == prof.memory["peak_bytes"]
-    assert [item.bytes for item in alive_if(shown).alive] == [row["bytes"] for row in prof.memory["at_peak"] if row["bytes"]]
-    for choice in CHOICES:
-        rows = choice["batch_size"]
-        options = {**choice, "batch": 1.0 if rows is None else rows / shown.batch}
-        del options["batch_size"]
-        found = alive_if(shown, **options)
-        if rows and not shown.batch:
-            continue
-        asked = prof.what_if(**choice)
-        assert found.bytes == asked.after, choice
-        assert set(found.notes) <= set(asked.notes)
-
-
 def test_the_peak_moves_where_a_choice_makes_another_moment_the_highest():
     wide, held = mx.nd.sparse.csr_matrix(np.eye(4000, dtype="float32")), mx.nd.ones((90, 100))
     with mx.Profiler() as prof:
         indexed = wide.tostype("csr")   # 4,000 values and 8,001 indices
         del indexed
         held.copy()                     # twice 9,000 values
-    shown = run_of(prof._memory_shown())
-    before, after = alive_if(shown), alive_if(shown, index_dtype="int32", value_dtype="float64")
-    assert not before.elsewhere
-    assert after.elsewhere
-    assert after.bytes == prof.what_if(index_dtype="int32", value_dtype="float64").after
-    alone = run_of(prof.memory)
-    assert alone.moments is None
-    assert alive_if(alone, index_dtype="int32", value_dtype="float64").bytes < after.bytes
-
-
-def test_a_larger_batch_makes_the_moment_with_most_of_its_rows_the_highest():
-    reader = mx.io.NDArrayIter(np.ones((40, 30), "float32"), batch_size=20)
-    with mx.Profiler() as prof:
-        for batch in reader:
-            scaled = batch.data[0] * 2
-            shifted = scaled + 1
-            del scaled, shifted
-        longer = [mx.nd.ones((21, 30)) for _ in range(4)]  # each has a row more than a batch
-        del longer
-    shown = run_of(prof._memory_shown())
-    before, after = alive_if(shown), alive_if(shown, batch=3.0)
-    assert [21, 30] in [item.shape for item in before.alive]
-    assert [21, 30] not in [item.shape for item in after.alive]
-    assert after.bytes == prof.what_if(batch_size=60).after
-
-
-def test_the_moments_that_are_kept_have_the_peak_of_any_lives():
-    draw = np.random.default_rng(0)
-    for _ in range(10):
-        kinds = [Kind("activation", "", "default", (length, wide), "data", (length, wide), "float32", length * wide * 4)
-                 for length in (1, 2, 5, 9) for wide in (1, 3)]
-        counts, changes = [0] * len(kinds), [(0, 2)]
-        for _ in range(300):
-            kind = int(draw.integers(len(kinds)))
-            free = counts[kind] and draw.random() < 0.5
-            counts[kind] += -1 if free else 1
-            changes.append((kind, -1 if free else 1))
-        lives = Lives(build(
-            Strings(), holdings={field: [getattr(kind, field) for kind in kinds] for field in Kind._fields},
-            changes={"holding": [kind for kind, _ in changes], "count": [count for _, count in changes]}))
-        for _ in range(10):
-            each = {wide: int(size) for wide, size in zip((1, 3), draw.integers(0, 100, 2), strict=True)}
-            sizes = np.array([kind.part[0] * each[kind.part[1]] for kind in kinds])
-            found = [sum(int(sizes[kind]) * count for kind, count in moment.items()) for moment in lives.moments()]
-            assert max(found) == lives.peak(sizes)[0]
-
-
-def test_lives_of_too_many_moments_are_not_sent_to_a_display(monkeypatch):
-    from sparsekit.profiler import memory_timeline
-
-    prof = network()
-    monkeypatch.setattr(memory_timeline, "MOST_STATES", 3)
-    assert prof._memory_shown()["lives"]["moments"] is None
-    assert run_of(prof._memory_shown()).moments is None
-    assert alive_if(run_of(prof._memory_shown())).bytes == prof.memory["peak_bytes"]
+    asked = prof.what_if(index_dtype="int32", value_dtype="float64")
+    csr, dense = 4000 * 8 + 8001 * 4, 90 * 100 * 8
+    assert (asked.before, asked.after) == (2 * (4000 * 4 + 8001 * 8), csr + 2 * dense)
 
 
 def test_working_memory_of_a_gradient_shrinks_with_it_and_that_is_said():

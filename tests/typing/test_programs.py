@@ -121,7 +121,7 @@ def test_ty_takes_the_program_and_refuses_wrong_lines(folder: Path) -> None:
 MODULES = ("mx", "mx.nd", "mx.nd.sparse", "mx.nd.linalg", "mx.nd.random", "mx.nd.contrib", "mx.nd.op", "mx.sym", "mx.sym.linalg",
            "mx.sym.contrib", "mx.sym.op", "mx.sym.sparse", "mx.gluon", "mx.gluon.nn", "mx.gluon.loss", "mx.module", "mx.model",
            "mx.dist", "mx.profiler", "mx.autograd", "mx.kv", "mx.metric", "mx.io")
-EXPORTED = ("mx.sym.random", "mx.random", "mx.init", "mx.optimizer", "mx.lr_scheduler", "mx.callback", "mx.widgets", "mx.course",
+EXPORTED = ("mx.sym.random", "mx.random", "mx.init", "mx.optimizer", "mx.lr_scheduler", "mx.callback", "mx.figures", "mx.course",
             "mx.gluon.rnn", "mx.gluon.data", "mx.gluon.utils", "mx.gluon.contrib.nn", "mx.gluon.contrib.rnn",
             "mx.gluon.contrib.estimator", "mx.test_utils", "mx.operator", "mx.engine", "mx.viz", "mx.context")
 

@@ -415,7 +415,7 @@ def test_trace_report_diff_and_displays(torch, tmp_path):
     page = prof.to_html(tmp_path / "report.html").read_text()
     assert "as rows" in page
     assert prof.timeline().html()
-    assert prof.memory_figure().html
+    assert prof.memory.figure().html()
     assert "aten::embedding" in repr(prof.table(rows=100))
     assert "text/html" in prof._repr_mimebundle_()
     with mx.Profiler(torch=True) as after:

@@ -1,10 +1,19 @@
 // A question before a cell runs: a field or options, a button, and what is said about the guess.
 // An anywidget front-end module: render({ model, el }) builds the form and returns its cleanup.
 
-import { element } from "./common.js";
-
 const MARKS = { open: "", kept: "•", unclear: "?", right: "✔", wrong: "✘" };
 let forms = 0;
+
+// Build an element; strings become text nodes, so nothing that somebody named is ever read as HTML.
+function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else node.setAttribute(key, value);
+  }
+  node.append(...children);
+  return node;
+}
 
 // What stands between backticks is code; all of it is text, whatever it looks like.
 function rich(text) {

@@ -1,32 +1,23 @@
-"""A monitor of a training loop: loss, rows touched and density of the gradients, step by step."""
+"""A monitor of a training loop: what it records of each step, and when its live view is updated."""
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, Self, overload
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ..base.errors import MissingPackageError, ParameterError, UnsupportedError, expected
-from ..base.formatting import format_count, format_density, format_duration, number
-from .charts import Line
-from .display import Display
-from .plots import Sheet, drawing_on, lines_on, number_axis, plain_text
-from .svg import is_narrow, page_width
-from .theme import MUTED, SERIES
+from ..base.formatting import number
+from .training import training_figure
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
-    from matplotlib.axes import Axes
-
-    from ..figures import Figure
+    from .figure import Figure
 
 
-__all__ = ["MOST_POINTS", "TrainingMonitor", "monitor", "monitor_figure", "monitor_payload"]
+__all__ = ["MOST_POINTS", "TrainingMonitor", "monitor"]
 
 #: Points a curve may have; above twice that many, neighbours are merged into their mean.
 MOST_POINTS = 400
@@ -45,7 +36,7 @@ class _Profile(Protocol):
 
 def monitor(trainer: object = None, title: str = "Training", live: bool | None = None, every: float = 0.5,
             profile: _Profile | None = None) -> TrainingMonitor:
-    """Watch a training loop: the loss of each step, and with a trainer the rows and the density of its gradients.
+    """Watch a training loop: the loss of each step, and with a trainer the rows, the density and the bytes of its gradients.
 
     Parameters
     ----------
@@ -63,11 +54,11 @@ def monitor(trainer: object = None, title: str = "Training", live: bool | None =
     Returns
     -------
     TrainingMonitor
-        A context manager.  After the loop it shows the picture and the table.
+        A context manager.  After the loop it shows the picture and the table; ``figure()`` gives the figure.
 
     Examples
     --------
-    >>> with sparsekit.widgets.monitor(trainer) as m:
+    >>> with sparsekit.figures.monitor(trainer) as m:
     ...     for batch in batches:
     ...         with mx.autograd.record():
     ...             loss = loss_of(net(batch.data[0]), batch.label[0])
@@ -84,7 +75,7 @@ class TrainingMonitor:
     Attributes
     ----------
     data : dict
-        The collected data, as plain data: for ``monitor_figure`` and reports.
+        The collected data, as plain data.
     """
 
     def __init__(self, trainer: Any = None, title: str = "Training", live: bool | None = None,
@@ -123,7 +114,7 @@ class TrainingMonitor:
         loss : float or array, optional
             Loss of the step.  Of an array the mean is used, and the call waits until it is computed.
         **more : float
-            ``rows`` and ``density`` of the gradients, for a monitor without a trainer.
+            ``rows``, ``density`` and ``bytes`` of the gradients, for a monitor without a trainer.
         """
         took = time.perf_counter() - self._began
         self._steps += 1
@@ -184,12 +175,13 @@ class TrainingMonitor:
             self._weight *= 2
 
     def _look(self) -> dict[str, float]:
-        """Rows and stored values of the gradients; each is known, nothing is counted."""
-        rows = all_rows = stored = size = 0
+        """Rows, stored values and bytes of the gradients; each is known, nothing is counted."""
+        rows = all_rows = stored = size = held = 0
         sparse = False
         for gradient in _gradients(self.trainer):
             amount = math.prod(gradient.shape)
             size += amount
+            held += gradient.nbytes
             if gradient.stype == "row_sparse":
                 if not sparse:  # rows of dense gradients are not counted with these
                     rows = all_rows = 0
@@ -200,7 +192,7 @@ class TrainingMonitor:
                 stored += amount
                 if not sparse and gradient.shape:
                     rows, all_rows = rows + gradient.shape[0], all_rows + gradient.shape[0]
-        return {"rows": rows, "all_rows": all_rows, "density": stored / size} if size else {}
+        return {"rows": rows, "all_rows": all_rows, "density": stored / size, "bytes": held} if size else {}
 
     # ---- what there is to see
 
@@ -216,24 +208,22 @@ class TrainingMonitor:
             "rows": [point.get("rows") for point in points],
             "all_rows": max((point.get("all_rows") or 0 for point in points), default=0),
             "density": [point.get("density") for point in points],
+            "bytes": [point.get("bytes") for point in points],
             "first": self._first * 1e6,
             "took": self._later * 1e6 / max(1, self._steps - 1),
             "strange": list(self._strange),
             "slowest": [self._slowest[1], self._slowest[0] * 1e6] if self.profile is not None else [],
         }
 
-    @property
-    def static(self) -> Display:
-        """The static picture and table of the data so far."""
-        return monitor_figure(self.data, self.title)
+    def figure(self) -> Figure:
+        """The figure of the data so far."""
+        return training_figure(self.data, self.title)
 
     def _show(self) -> None:
         try:
             from IPython.display import display
 
-            from .live import MonitorWidget
-
-            self._widget = MonitorWidget(monitor_payload(self.data), self.static, self.title)
+            self._widget = self.figure().live()
             self._handle = display(self._widget, display_id=True)
         except (ImportError, MissingPackageError):
             if self._live:
@@ -242,12 +232,13 @@ class TrainingMonitor:
 
     def _send(self, last: bool = False) -> None:
         """Update the live view, at most as often as requested, and so rarely that it takes a twentieth of the time."""
+        if self._widget is None:
+            return
         start = time.perf_counter()
-        if self._widget is None or not (last or start - self._sent >= max(self.every, self._wait)):
+        if not last and start - self._sent < max(self.every, self._wait):
             return
         try:
-            data = self.data
-            self._widget.show(monitor_payload(data), monitor_figure(data, self.title))
+            self._widget.show(self.figure())
             if last and self._handle is not None:
                 # Shown once more, so that what is saved with the notebook has the final picture.
                 self._handle.update(self._widget)
@@ -257,10 +248,10 @@ class TrainingMonitor:
         self._wait = 20 * (self._sent - start)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return self.static._repr_mimebundle_()
+        return self.figure()._repr_mimebundle_()
 
     def __repr__(self) -> str:
-        return f"<TrainingMonitor: {self.static.alt}>"
+        return f"<TrainingMonitor: {self.figure().finding}>"
 
 
 def _in_notebook() -> bool:
@@ -294,162 +285,7 @@ def _merge(points: list[dict[str, Any]]) -> dict[str, Any]:
     if len(points) == 1:
         return points[0]
     merged: dict[str, Any] = {"step": points[-1]["step"]}
-    for name in ("loss", "rows", "all_rows", "density"):
+    for name in ("loss", "rows", "all_rows", "density", "bytes"):
         known = [point[name] for point in points if point.get(name) is not None]
         merged[name] = sum(known) / len(known) if known else None
     return merged
-
-
-def _numbers(values: Iterable[Any] | None, count: int) -> list[float | None]:
-    found = [None if value is None else number(value, math.nan) for value in list(values or ())[:count]]
-    found = [None if value is None or math.isnan(value) else value for value in found]
-    return [*found, *([None] * (count - len(found)))]
-
-
-def monitor_payload(data: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Give what a monitor saw with every entry readable and finite, as the live view takes it."""
-    data = data if isinstance(data, Mapping) else {}
-    steps = [number(step) for step in data.get("steps") or ()]
-    return {
-        "total": number(data.get("total"), len(steps)),
-        "merged": max(1.0, number(data.get("merged"), 1.0)),
-        "steps": steps,
-        **{name: _numbers(data.get(name), len(steps)) for name in ("loss", "rows", "density")},
-        "all_rows": number(data.get("all_rows")),
-        **{name: max(0.0, number(data.get(name))) for name in ("first", "took")},
-        "strange": [number(step) for step in list(data.get("strange") or ())[:1000]],
-        "slowest": [number(value) for value in list(data.get("slowest") or ())[:2]],
-    }
-
-
-def _finding(data: Mapping[str, Any]) -> str:
-    if not data["steps"]:
-        return "No step of training was seen."
-    words = f"{format_count(data['total'])} step{'' if data['total'] == 1 else 's'}"
-    loss = [value for value in data["loss"] if value is not None]
-    if loss:
-        words += f": the loss went from {loss[0]:.4g} to {loss[-1]:.4g}"
-    rows = [value for value in data["rows"] if value is not None]
-    if rows:
-        whole_weight = f" of {format_count(data['all_rows'])}" if data["all_rows"] else ""
-        words += f"; a step touched {format_count(sum(rows) / len(rows))}{whole_weight} rows"
-    density = [value for value in data["density"] if value is not None]
-    if density:
-        words += f", and {format_density(sum(density) / len(density))} of the gradients was stored"
-    if data["took"]:
-        words += f". {format_duration(data['took'])} a step"
-        if data["first"] > 3 * data["took"]:
-            words += f"; the first step, which compiles, took {format_duration(data['first'])}"
-    if len(data["slowest"]) == 2 and data["slowest"][0]:
-        step, took = data["slowest"]
-        words += f". The slowest step after the first is step {format_count(step)}, {format_duration(took)}"
-        words += ": m.timeline() opens it"
-    if data["strange"]:
-        first = format_count(data["strange"][0])
-        count = len(data["strange"])
-        words += f". The loss was not finite at {format_count(count)} step{'' if count == 1 else 's'}, first at {first}"
-    return f"{words}."
-
-
-@overload
-def monitor_figure(data: Mapping[str, Any] | None, title: str = ..., ax: None = ...) -> Display: ...
-@overload
-def monitor_figure(data: Mapping[str, Any] | None, title: str = ..., *, ax: Axes) -> Axes: ...
-def monitor_figure(data: Mapping[str, Any] | None, title: str = "", ax: Axes | None = None) -> Display | Axes:
-    """Draw loss, rows touched and density of the gradients over the steps of a training loop.
-
-    Parameters
-    ----------
-    data : dict
-        ``TrainingMonitor.data``.
-    title : str, optional
-    ax : matplotlib.axes.Axes, optional
-        Draw the loss alone, on these axes, in their own style.
-
-    Returns
-    -------
-    Display or matplotlib.axes.Axes
-        The picture and a table of first, last, smallest and largest values; ``ax`` where it is given.
-
-    Raises
-    ------
-    MissingPackageError
-        If matplotlib is not installed.  Without ``ax``, the error is raised when the picture is shown.
-    """
-    found = monitor_payload(data)
-    if ax is not None:
-        with drawing_on(ax):
-            ax.set_title(plain_text(title))
-            ax.set(xlabel="step", ylabel="loss")
-            lines_on(ax, found["steps"], series(found)[0][1])
-        return ax
-    finding, columns = _finding(found), ("", "first", "last", "smallest", "largest")
-    # Drawn when it is looked at: a live view makes a new one many times a second, of which it needs the words.
-    picture = functools.partial(_picture, found, str(title) or "Training", finding)
-    return Display(picture, finding, columns, _rows(found), "Over the steps of training")
-
-
-def _picture(found: Mapping[str, Any], title: str, finding: str) -> str:
-    with drawing_on() as matplotlib:
-        below = (660 if is_narrow() else 232) if found["steps"] else 8
-        sheet = Sheet(matplotlib, page_width(), title, finding, below)
-        if found["steps"]:
-            _panels(matplotlib, sheet, found)
-        return sheet.finish()
-
-
-def _short(value: float) -> str:
-    return f"{value:.3g}"
-
-
-def series(found: Mapping[str, Any]) -> list[tuple[str, list[Line], Any]]:
-    """The panels: heading, lines, how values are written."""
-    return [("loss", [Line("loss", found["loss"], SERIES[0])], _short),
-            ("rows touched", [Line("rows touched", found["rows"], SERIES[3])], format_count),
-            ("density of the gradients", [Line("density", found["density"], SERIES[4])], format_density)]  # fmt: skip
-
-
-def top_of(lines: Iterable[Line]) -> float:
-    """How high a panel reaches: over all but rare spikes, such as a first step that compiles."""
-    highest = 0.0
-    for line in lines:
-        known = sorted(value for value in line.values if value is not None)
-        if known:
-            usual = known[max(0, min(len(known) - 2, int(0.98 * len(known))))]
-            highest = max(highest, known[-1] if known[-1] < 4 * usual or usual <= 0 else 1.5 * usual)
-    return highest
-
-
-def _panels(matplotlib: ModuleType, sheet: Sheet, found: Mapping[str, Any]) -> None:
-    """A panel for each series."""
-    steps = found["steps"]
-    for i, (title, lines, label) in enumerate(series(found)):
-        ax = sheet.axes(70, 42 + 214 * i, sheet.width - 94, 150) if is_narrow() else \
-            sheet.axes(76 + 326 * i, 42, 248, 150)
-        ax.set_title(title)
-        known = [value for line in lines for value in line.values if value is not None]
-        if not known:
-            ax.set(frame_on=False, xticks=[], yticks=[])
-            ax.text(0, 0.85, "not recorded", color=MUTED, transform=ax.transAxes)
-            continue
-        low, high = min([*known, *([] if title == "loss" else [0.0])]), top_of(lines)
-        lines_on(ax, steps, lines, 1.8)
-        top = high * 1.05 if high > 0 else high
-        if math.isfinite(top - low) and top > low:
-            ax.set_ylim(low, top)
-        if steps[-1] > steps[0]:
-            ax.set_xlim(steps[0], steps[-1])
-        number_axis(matplotlib, ax.yaxis, label)
-        number_axis(matplotlib, ax.xaxis, format_count, 6, whole=True)
-        note = f"cut off: up to {label(max(known))}" if max(known) > high else "by step" if i == 0 else ""
-        ax.set_title(note, loc="right", color=MUTED, size=8.25, weight="normal")
-
-
-def _rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    rows = []
-    for _, lines, label in series(found):
-        for line in lines:
-            known = [value for value in line.values if value is not None]
-            if known:
-                rows.append((line.name, *(label(value) for value in (known[0], known[-1], min(known), max(known)))))
-    return rows

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ParameterError, UnsupportedError
-from sparsekit.widgets import monitor, monitor_figure
-from sparsekit.widgets.charts import Line
-from sparsekit.widgets.training import MOST_POINTS, monitor_payload, top_of
+from sparsekit.figures import monitor
+from sparsekit.figures.marks import Line
+from sparsekit.figures.monitor import MOST_POINTS
+from sparsekit.figures.training import SERIES, training_figure
 
 
 def test_a_real_loop():
@@ -34,8 +38,9 @@ def test_a_real_loop():
     # The bias's dense gradient has one value, the weight's two of 500.
     assert data["density"] == [pytest.approx(3 / 501)] * 5
     assert data["loss"][-1] < data["loss"][0]
-    assert "a step touched 2 of 500 rows" in seen.static.alt
-    assert repr(seen) == f"<TrainingMonitor: {seen.static.alt}>"
+    assert data["bytes"] == [2 * 4 + 2 * 8 + 4] * 5
+    assert "a step touched 2 of 500 rows" in seen.figure().finding
+    assert repr(seen) == f"<TrainingMonitor: {seen.figure().finding}>"
     assert sorted(seen._repr_mimebundle_()) == ["text/html", "text/plain"]
 
 
@@ -75,7 +80,7 @@ def test_the_live_view_is_updated_seldom(clock):
         def __init__(self, seconds):
             self.shown, self.seconds = 0, seconds
 
-        def show(self, data, static):
+        def show(self, figure):
             self.shown += 1
             clock.sleep(self.seconds)
 
@@ -91,7 +96,7 @@ def test_the_live_view_is_updated_seldom(clock):
 
 def test_a_front_end_that_is_gone_ends_no_training():
     class Widget:
-        def show(self, data, static):
+        def show(self, figure):
             raise OSError
 
     seen = monitor(every=0.05)
@@ -107,7 +112,7 @@ def test_a_loss_that_is_not_finite_is_told():
             seen.step(loss)
     assert seen.data["strange"] == [2, 3, 4]
     assert seen.data["loss"] == [1.0, None, None, None, 2.0]
-    assert "not finite at 3 steps, first at 2" in seen.static.alt
+    assert "not finite at 3 steps, first at 2" in seen.figure().finding
 
 
 ODD = [None, {}, {"steps": []}, {"steps": [1], "loss": ["x"], "took": [3]},
@@ -118,10 +123,10 @@ ODD = [None, {}, {"steps": []}, {"steps": [1], "loss": ["x"], "took": [3]},
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
 def test_odd_data_are_drawn(odd):
-    shown = monitor_figure(odd, title="<script>")
-    assert "<script" not in shown.html
-    assert shown.svg == monitor_figure(odd, title="<script>").svg
-    assert monitor_payload(odd)["steps"] is not None
+    shown = training_figure(odd, title="<script>")
+    assert "<script" not in shown.html()
+    for width in (240, 390, 1000):
+        ElementTree.fromstring(shown.svg(width))
 
 
 def test_it_is_shown_live_in_a_notebook(monkeypatch):
@@ -134,20 +139,48 @@ def test_it_is_shown_live_in_a_notebook(monkeypatch):
             updates.append(widget)
 
     monkeypatch.setattr(display, "display", lambda widget, display_id: shown.append(widget) or Handle())
+    drawn = []
     with monitor(live=True, every=0.05) as seen:
         for i in range(3):
             seen.step(1 / (i + 1))
+            drawn.append(shown[0].svg)
     assert shown == updates
-    assert shown[0].data["total"] == 3
+    assert drawn[0] != shown[0].svg
+    assert shown[0].figure.finding.startswith("3 steps: the loss went from 1 to 0.3333")
     assert "3 steps" in shown[0]._repr_mimebundle_()[0]["text/html"]
 
 
 @pytest.mark.parametrize("count", [2, 30, 400])
-def test_a_first_step_that_compiles_does_not_flatten_the_rest(count):
-    line = Line("forward", [1e6] + [200.0 + i % 7 for i in range(count - 1)], "#000000")
-    assert top_of([line]) < (2e6 if count == 2 else 400)
-    assert top_of([Line("forward", [5.0], "#000000")]) == 5.0
-    assert top_of([Line("forward", [], "#000000")]) == 0.0
+def test_a_first_step_that_is_far_off_does_not_flatten_the_rest(count):
+    loss = [1e6] + [200.0 + i % 7 for i in range(count - 1)]
+    figure = training_figure({"steps": list(range(count)), "loss": loss})
+    assert figure.panels[0].y[0] < (2e6 if count == 2 else 400)
+    assert "cut off: up to 1e+06" in figure.panels[0].title
+    assert training_figure({"steps": [1], "loss": [5.0]}).panels[0].y[0] == pytest.approx(5.5)
+
+
+def test_each_panel_draws_what_was_recorded_and_the_table_says_it():
+    seen = {"total": 3, "steps": [1, 2, 3], "loss": [2.0, None, 1.0], "rows": [10, 20, 30], "density": [0.1, 0.2, 0.3],
+            "bytes": [100, 200, 300], "strange": [2], "all_rows": 50}  # fmt: skip
+    figure = training_figure(seen)
+    lines = [line for line in figure.of(Line) if line.key]
+    assert [line.key for line in lines] == [one.name for one in SERIES]
+    assert [np.nan_to_num(line.y, nan=-1).tolist() for line in lines] == [
+        [2.0, -1, 1.0], [10, 20, 30], pytest.approx([0.1, 0.2, 0.3]), [100, 200, 300]]
+    assert [line.title for line in figure.of(Line) if not line.key] == ["step 2: the loss is not finite"]
+    assert [row[1:3] for row in figure.table.rows] == [("2", "1"), ("10", "30"), ("10 %", "30 %"), ("100 B", "300 B")]
+    assert "a step touched 20 of 50 rows, and 20 % of the gradients was stored, 200 B" in figure.finding
+    alone = training_figure({"steps": [1, 2], "loss": [1, 2]})
+    assert alone.notes == ("Not recorded: rows touched, density of the gradients, bytes of the gradients.",)
+
+
+def test_a_monitor_that_shows_nothing_draws_nothing_and_loads_no_matplotlib():
+    program = ("import sys, sparsekit as mx\nfrom sparsekit.widgets import monitor, training\n"
+               "draw, training.training_figure = training.training_figure, None\n"
+               "with monitor() as seen:\n    seen.step(1.0)\n"
+               "training.training_figure = draw\nassert '1 step' in repr(seen)\nseen.figure().svg()\n"
+               "assert not {'matplotlib', 'anywidget'} & set(sys.modules)")
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=400)
 
 
 def test_a_step_of_one_call_is_seen_as_that_of_four_lines():
@@ -182,7 +215,7 @@ def test_the_first_step_is_told_apart(clock):
             clock.sleep(seconds)
             seen.step(1.0)
     assert seen.data["took"] == pytest.approx(10_000, rel=0.01)
-    assert "10.0 ms a step; the first step, which compiles, took 500 ms" in seen.static.alt
+    assert "10.0 ms a step; the first step, which compiles, took 500 ms" in seen.figure().finding
 
 
 def spiking(profile=None, steps=6, slow=4):
@@ -202,7 +235,8 @@ def test_a_spike_opens_its_timeline():
             mx.nd.ones((2, 2)) + 1
         prof.step()
         seen = spiking(prof)
-    said = re.search(r"The slowest step after the first is step (\d), [\d.]+ [mµ]s: m.timeline\(\) opens it", seen.static.alt)
+    words = r"The slowest step after the first is step (\d), [\d.]+ [mµ]s: m.timeline\(\) opens it"
+    said = re.search(words, seen.figure().finding)
     assert seen.timeline().title == f"Step {said[1]}"
     counts = [{row[1]: row[3] for row in seen.timeline(step).table.rows}["_mul_scalar"] for step in (3, 4, 5)]
     assert counts == ["1", "40", "1"]
@@ -221,4 +255,4 @@ def test_without_a_profile_the_error_says_how_there_is_one():
     with pytest.raises(UnsupportedError, match="no profile") as found:
         spiking().timeline()
     assert "profile=prof" in str(found.value)
-    assert "timeline" not in spiking().static.alt
+    assert "timeline" not in spiking().figure().finding

@@ -5,7 +5,6 @@ from html import unescape
 import sparsekit as mx
 from sparsekit import autograd, gluon
 from sparsekit.base.formatting import format_bytes, format_duration
-from sparsekit.widgets import memory_figure
 
 
 def trained(steps=5):
@@ -29,9 +28,9 @@ def trained(steps=5):
 
 def test_memory_says_the_same_in_words_picture_and_table():
     prof = trained()
-    shown = memory_figure(prof.memory)
+    shown = prof.memory.figure()
     peak = format_bytes(prof.memory["peak_bytes"])
     assert peak in shown.alt
-    assert peak in unescape(shown.svg)
+    assert peak in unescape(shown.svg())
     assert sum(row["bytes"] for row in prof.memory["at_peak"]) == prof.memory["peak_bytes"]
     assert f"{format_duration(prof.wall)} of wall time" in prof.table().footer

@@ -1,0 +1,67 @@
+"""The rows that a step touches, at their places, and README's first picture, which is drawn by a program."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import ShapeError
+from sparsekit.figures.marks import Cells, Rect
+from sparsekit.figures.touched import touched_figure
+
+from .gallery import HOSTILE
+
+PROFILES = Path(__file__).resolve().parents[2] / "profiles"
+
+
+def rows_of(numbers, length):
+    return mx.nd.sparse.row_sparse_array((np.ones((len(numbers), 2), "float32"), numbers), shape=(length, 2))
+
+
+def test_each_stored_row_has_its_place_in_the_square_and_a_dense_gradient_fills_it():
+    shown = touched_figure({"dense": (mx.nd.zeros((10_000, 2)), 500), "sparse": (rows_of([0, 99, 5000], 10_000), 50)})
+    dense, sparse = shown.of(Cells)
+    assert (dense.kind, sparse.kind) == ("dense", "sparse")
+    assert dense.boxes.tolist() == [[0, 1, 0, 1]]
+    # 100 rows in each of 100 lines.
+    assert np.round(sparse.boxes[:, [0, 2]] * 100).tolist() == [[0, 0], [99, 0], [0, 50]]
+
+
+def test_words_and_table_say_the_counts_and_bytes():
+    shown = touched_figure({"dense": (mx.nd.zeros((10_000, 2)), 500_000), "sparse": (rows_of([1, 2], 10_000), 5_000)})
+    assert shown.finding == ("The dense stores 10,000 of 10,000 rows, 80.0 kB. The sparse stores 2 of 10,000 rows, 32 B. "
+                             "Drawn at true scale: 0.02 % of the picture is covered.")
+    assert shown.table.rows == [("dense", "10,000", "80.0 kB", "500 kB"), ("sparse", "2", "32 B", "5.00 kB")]
+    assert shown.title == "sparse: a step moves 100× fewer bytes"
+    assert [bar.x1 for bar in shown.of(Rect)] == [500_000, 5_000]
+    for width in (390, 640, 1000):
+        ElementTree.fromstring(shown.svg(width))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_stay_text(name):
+    shown = touched_figure({name: (rows_of([1], 9), 1)}, name)
+    assert "<script" not in shown.html()
+    ElementTree.fromstring(shown.svg(390))
+
+
+def test_a_dense_weight_may_be_turned():
+    assert "10,000 of 10,000" in touched_figure({"a": (mx.nd.zeros((2, 10_000)), 1), "b": (rows_of([1], 10_000), 1)}).alt
+
+
+def test_gradients_of_two_weights_are_refused():
+    with pytest.raises(ShapeError, match="one weight"):
+        touched_figure({"a": (mx.nd.zeros((3, 2)), 1), "b": (rows_of([1], 10_000), 1)})
+
+
+def test_the_picture_of_the_readme_is_what_its_program_draws():
+    drawn = runpy.run_path(str(PROFILES / "contrast.py"))["picture"]()
+    assert drawn.svg() == (PROFILES / "contrast.svg").read_text(encoding="utf-8")
+    (alt,) = re.findall(r"!\[([^\]]+)\]\(profiles/contrast\.svg\)", (PROFILES.parent / "README.md").read_text(encoding="utf-8"))
+    assert all(row[3] in alt for row in drawn.table.rows)

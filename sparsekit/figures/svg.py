@@ -215,6 +215,8 @@ class _Writer:
         def paint(mark: Shape) -> str:
             if isinstance(mark, (Line, Dots)):
                 return ""
+            if isinstance(mark, Area) and mark.kind in _HATCHED:  # areas of one hatch may lie on each other
+                return f'{self._paint(mark.kind)} class="s-paper" stroke="{LIGHT["paper"]}"'
             thin = isinstance(mark, Rect) and min(x(mark.x1) - x(mark.x0), abs(y(mark.y1) - y(mark.y0))) < THIN
             if isinstance(mark, Cells) and self._fine(mark, x, y):  # an edge would cover more than what is there
                 return f' class="f-{mark.kind}" fill="{LIGHT[mark.kind]}"'

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sparsekit.base.errors import MissingPackageError, UnsupportedError
-from sparsekit.figures import Axis, Figure, Line, Panel, Rect, Table, html_page
+from sparsekit.figures import Area, Axis, Figure, Line, Panel, Rect, Table, html_page
 from sparsekit.figures.layout import Layout
 from sparsekit.figures.svg import to_svg
 from sparsekit.figures.text import clean, ticks
@@ -208,3 +208,20 @@ def test_a_missing_package_is_named(monkeypatch, package, use):
     with pytest.raises(MissingPackageError, match=package) as caught:
         use(everything())
     assert "sparsekit[lab]" in str(caught.value)
+
+
+def test_an_area_is_drawn_where_it_has_a_height():
+    area = Area(0, "sparse", range(6), [0, 1, 1, 1, 1], [2, 1, 1, 2, 2], "an area")
+    figure = Figure("", "", [Panel((0, 5), (3, 0), 60)], [area])
+    (path,) = [mark.get("d") for mark in ElementTree.fromstring(figure.svg()).iter(f"{SVG}path")]
+    places = [tuple(map(float, place.split(","))) for place in path.replace("M", "L").replace("Z", "").split("L") if place]
+    x, y = Layout(figure, 1000).x(0), Layout(figure, 1000).y(0)
+    corners = [(0, 2), (1, 2), (1, 0), (0, 0), (3, 2), (5, 2), (5, 1), (3, 1)]
+    assert places == [pytest.approx((x(a), y(b)), abs=0.06) for a, b in corners]
+
+
+def test_panels_of_one_scale_are_aligned_and_others_take_the_room_that_they_have():
+    figure = Figure("", "", [Panel((0, 9), (0, 1), 30), Panel((0, 9), (0, 1), 30), Panel((0, 5), (0, 1), 30)],
+                    [Axis(1, "left", ticks=((0.5, "a label of many letters"),))])  # fmt: skip
+    one, other, alone = Layout(figure, 1000).boxes
+    assert one.left == other.left > alone.left

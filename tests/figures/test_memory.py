@@ -78,6 +78,9 @@ def test_each_level_is_what_a_replay_of_the_changes_has_then(seed, window):
         states = after[int(time)] if place or not window else {int(totals[np.searchsorted(times, first, side="right") - 1]),
                                                                *after.get(int(time), ())}  # fmt: skip
         assert level in states
+    assert first <= x[0]
+    assert np.all(np.diff(x) >= 0)
+    assert drawn[-1] == totals[np.searchsorted(times, last, side="right") - 1]  # the state at the end stays
     inside = totals[(times > first) & (times <= last)]
     assert drawn.max() == max([*inside.tolist(), drawn[0]])  # no peak is left out
     if window is None:
@@ -93,6 +96,12 @@ def test_areas_and_bars_of_an_array_belong_together_and_add_up_to_the_peak():
     for bar in figure.of(Rect):
         bars[bar.key] = bars.get(bar.key, 0) + bar.x1 - bar.x0
     areas = {area.key: area for area in figure.of(Area)}
+    top = int(np.cumsum([holdings[kind][-1] * count for _, kind, count in changes]).argmax())
+    sums: dict[tuple[str, ...], int] = {}
+    for _, kind, count in changes[: top + 1]:
+        role, owner, _, stype, *_ = holdings[kind]
+        sums[role, owner, stype] = sums.get((role, owner, stype), 0) + count * holdings[kind][-1]
+    assert sorted(bars.values(), reverse=True) == sorted(sums.values(), reverse=True)[:MOST_BARS]  # the largest arrays
     assert len(bars) == MOST_BARS
     assert set(bars) <= set(areas)
     totals = np.cumsum([holdings[kind][-1] * count for _, kind, count in changes])
@@ -190,6 +199,8 @@ def test_the_switches_draw_and_say_what_the_profile_answers(gradient):
         shown, expected = figure.interaction.draw(None, {**start, **switches}), prof.what_if(**asked)
         assert shown.finding.startswith(expected.summary())
         assert levels(shown)[1].max() == expected.after
+        assert shown.panels[0].y[0] > max(expected.before, expected.after)
+        assert [line.y[0] for line in shown.of(Line) if line.dash == 1] == [expected.before]
         by_role: dict[str, int] = {}
         for row in expected.rows:
             by_role[row["role"]] = by_role.get(row["role"], 0) + row["after"]

@@ -188,6 +188,8 @@ def test_events_tell_batches_from_data_sets():
     assert batches_of([*cut, *cut, *odd], [(400, 9)]) == (50, ())
     assert batches_of([event("dot", [(50, 9)], [(50, 2)], "backward")], [(50, 9)]) == (0, ())
     assert batches_of([], [()]) == (0, ())
+    two = [event("dot", [(rows, 9)], [(rows, 2)]) for rows in (50, 30)]
+    assert [batches_of(two, [(50, 9), (30, 9)], times).rows for times in ((5, 1), (1, 5))] == [50, 30]
 
 
 # Which parameters

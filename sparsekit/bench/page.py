@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise DataFileError(f"There are no records in {RECORDS}.", hint="`sparsekit bench variants --json FILE` saves one.")
     check_writable(options.output)
     sections = [section for path in files for section in sections_of(path)]
-    displays.call("html_report", "What sparsekit costs, measured", sections, path=options.output,
+    displays.call("html_page", "What sparsekit costs, measured", sections, path=options.output,
                   footer="Made by `sparsekit bench report`.")
     print(f"Wrote {options.output}")
     return 0

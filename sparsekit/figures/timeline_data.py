@@ -230,12 +230,13 @@ class Timeline:
             name = self.columns.strings[word] or "other"
             chosen = mine[place == number]
             chosen = chosen[np.lexsort((-events.duration[chosen], self.start[chosen]))]
-            self._nest(chosen)
+            for one in np.unique(events.thread[chosen]):
+                self._nest(chosen[events.thread[chosen] == one])
             found.append(Row(f"{name} · {key % several}" if lanes.count(word) > 1 else name, name, chosen))
         return found
 
     def _nest(self, row: Array) -> None:
-        """Note which events of a row stand inside others."""
+        """Note which events of a thread in a row stand inside others."""
         self.holds[row[:-1]] = self.start[row[1:]] < self.end[row[:-1]]
         for level in (1, 2):
             inside = row[self.level[row] == level - 1]

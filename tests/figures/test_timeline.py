@@ -110,6 +110,11 @@ def test_the_finding_names_lanes_the_longest_operator_and_what_stands_apart():
     assert re.fullmatch(sentence.replace("N", r"[\d.]+"), timeline_figure(tables(training())).finding)
 
 
+def test_a_span_of_the_user_is_no_operator():
+    figure = timeline_figure(tables(one_after_the_other([("user", 9), ("forward", 1)])))
+    assert "the longest operator is forward_operator" in figure.finding
+
+
 def test_what_is_left_of_the_table_is_summed():
     shown = timeline_figure(tables(training()), rows=3)
     assert [row[1] for row in shown.table.rows] == ["dot", "sgd_update", "LibSVMIter.next", "2 others", "compile csr_dot_dense"]
@@ -148,6 +153,10 @@ KINDS = [
     (([WEIGHT, STATE], [WEIGHT, STATE]), 1_600_000, "needed"),
     (([array("default", (1000, 100))], [array("default", (1000, 100))]), 800_000, "dense"),
     (([BATCH], [BATCH]), 1_000, "sparse"),
+    (([array("default", (1000, 5))], []), 20_000, "dense"),  # a twentieth
+    (([array("default", (30, 30))], []), 3_600, "none"),
+    (([ROWS, GRADIENT], [ROWS]), 4_400, "sparse"),  # few rows of the gradient are read
+    (([BATCH, array("default", (50, 50))], []), 10_400, "sparse"),  # the dense array has fewer elements
 ]
 
 
@@ -228,6 +237,7 @@ def test_of_runs_with_many_steps_the_median_one_is_drawn_and_a_live_view_shows_t
     assert shown.title == "sparse: 247× faster than dense"
     assert [mark.text for mark in shown.of(Text) if mark.bold] == ["dense: step 6 of 13, 149 ms", "sparse: step 6 of 14, 603 µs"]
     assert [row[2] for row in shown.table.rows if row[1] == "from start to end"] == ["5", "5"]
+    assert shown.table.caption == "Own time by run and lane, one training step (the median one)"
     whole = shown.interaction.draw(None, {"show": "whole runs"})
     assert whole.finding.startswith("Recorded time: dense 1.94 s, sparse 8.48 ms")
     assert [row[2] for row in whole.table.rows if row[1] == "from start to end"] == ["66", "71"]
@@ -388,6 +398,16 @@ def test_short_calls_are_as_high_as_the_time_that_they_take():
     heights = {round((mark.y1 - mark.y0) / 0.82, 3): mark for mark in bars(figure, 0, "sum")}
     assert heights[0.5].x1 <= 20_100_000
     assert heights[1.0].x0 >= 19_900_000
+    rare = timeline_figure(tables([{"name": "op", "lane": "forward", "start": 10.0 * i, "duration": 0.01} for i in range(4000)]))
+    assert {round((mark.y1 - mark.y0) / 0.82, 3) for mark in bars(rare, 0, "sum")} == {0.125}
+
+
+def test_threads_that_share_a_row_share_its_height():
+    kinds = [{"inputs": [BATCH], "bytes": 1000}, *[{"inputs": [GRADIENT], "bytes": 400_000}] * 3]
+    records = [{"name": "op", "lane": "forward", "start": 10.0 * i, "duration": 10.0, "thread": thread, **kinds[thread % 4]}
+               for i in range(1000) for thread in range(20)]  # fmt: skip
+    heights = {mark.kind: round((mark.y1 - mark.y0) / 0.82, 3) for mark in bars(timeline_figure(tables(records)), 0, "sum")}
+    assert heights == {"dense": 0.75, "sparse": 0.25}
 
 
 def test_a_reader_who_zooms_gets_single_events():
@@ -502,6 +522,7 @@ def test_values_that_are_no_numbers_are_told_not_drawn():
 
 def test_marks_alone_are_a_picture():
     figure = timeline_figure(tables([], MARKS, LEDGER))
+    assert figure.panels[0].x[0] < 40_010_000 < 43_000_000 < figure.panels[0].x[1]  # whole dots
     assert f"{NO_OPERATORS} Marked: loss" in figure.finding
     xml.dom.minidom.parseString(figure.svg())
 

@@ -222,6 +222,6 @@ def test_an_area_is_drawn_where_it_has_a_height():
 
 def test_panels_of_one_scale_are_aligned_and_others_take_the_room_that_they_have():
     figure = Figure("", "", [Panel((0, 9), (0, 1), 30), Panel((0, 9), (0, 1), 30), Panel((0, 5), (0, 1), 30)],
-                    [Axis(1, "left", ticks=((0.5, "a label of many letters"),))])  # fmt: skip
+                    [Axis(0, "left", ticks=((0.5, "a label of many letters"),))])  # fmt: skip
     one, other, alone = Layout(figure, 1000).boxes
     assert one.left == other.left > alone.left

@@ -13,7 +13,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.formatting import format_bytes
 from sparsekit.base.memory_model import Part
-from sparsekit.figures.marks import Area, Line, Rect, Table
+from sparsekit.figures.marks import Area, Line, Rect, Table, Text
 from sparsekit.figures.memory import MOST_BARS, PLACES, memory_figure, peaks_figure
 from sparsekit.profiler.columns import Strings, build
 
@@ -64,7 +64,7 @@ def levels(figure):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("window", [None, (2000.0, 2600.0), (0.0, 5.0), (9_000.0, 9_500.0)])
+@pytest.mark.parametrize("window", [None, (2000.0, 2600.0), (100.0, 6_000.0), (0.0, 5.0), (9_000.0, 9_500.0)])
 def test_each_level_is_what_a_replay_of_the_changes_has_then(seed, window):
     holdings, changes = random_run(seed)
     columns = tables(holdings, changes)
@@ -121,6 +121,25 @@ def test_colour_says_storage():
     kinds = {area.title.partition(",")[0]: area.kind for area in figure.of(Area)}
     assert kinds == {"w · parameter": "needed", "w · gradient": "sparse", "dot · workspace": "pale-dense"}
     assert {bar.kind for bar in figure.of(Rect)} == {"needed", "sparse", "pale-dense"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_names_stand_inside_of_their_areas(seed):
+    figure = memory_figure(tables(*random_run(seed)), {})
+    areas = {(area.title.partition(",")[0], f"on {area.kind}"): area for area in figure.of(Area)}
+    named = [text for text in figure.of(Text) if text.kind.startswith("on ")]
+    assert named
+    for text in named:
+        area = areas[text.text.rpartition(",")[0], text.kind]
+        place = int(np.searchsorted(area.x, text.x, side="right")) - 1
+        assert area.low[place] < text.y < area.high[place]
+
+
+def test_what_comes_later_is_named_too():
+    rows = held("gradient", "w", "row_sparse", 400_000)
+    figure = memory_figure(tables([WEIGHT, rows], [(0, 0, 1), (300, 1, 1), (900, 1, -1)]), {})
+    assert [(text.text, text.x) for text in figure.of(Text) if text.kind.startswith("on ")] == [
+        ("w · parameter, 512 kB", 500.0), ("w · gradient, 400 kB", 600.0)]
 
 
 def test_words_and_table_say_the_peak():

@@ -81,14 +81,10 @@ class Look:
 
     def parts(self) -> Iterator[tuple[Source, ast.AST]]:
         """The text of what the step runs: its functions, and the statements of a cell or a script."""
-        from ..program import Snippet  # which imports what this module imports
-
-        step = self.program.step
-        if isinstance(step, Snippet):
-            source = self.program.source(step.code.co_filename, step.names)
-            if source is not None:
-                for statement in step.statements(source.tree):
-                    yield source, statement
+        for part in getattr(self.program.step, "parts", ())[:1]:
+            source = self.program.source(part.__code__.co_filename, part.__globals__)
+            for statement in self.program.step.statements(source.tree) if source is not None else ():
+                yield source, statement
         for _, source, node in self.functions():
             yield source, node
 
@@ -158,46 +154,3 @@ def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 def at(source: Source, node: ast.expr | ast.stmt) -> str:
     """The place of a node, for people: ``train.py:12``."""
     return f"{source.label}:{node.lineno}"
-
-
-def names_of(tree: ast.AST) -> set[str]:
-    """Every name in a tree."""
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-
-def assigned_in(tree: ast.AST) -> set[str]:
-    """Names that statements in a tree assign, import or define, and parameters of functions."""
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    found |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    found |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    return found | {(alias.asname or alias.name).partition(".")[0] for node in ast.walk(tree)
-                    if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}
-
-
-def outside(source: Source, node: ast.expr | ast.stmt, needs: ast.AST | None = None) -> ast.stmt | None:
-    """The outermost loop or function around a node that assigns nothing of what an expression needs; None if there is none.
-
-    The expression is the node itself by default, and could be evaluated once, before that statement.
-    """
-    names, found = names_of(needs or node), None
-    for outer in source.around(node, ast.For, ast.While, ast.FunctionDef, ast.Lambda, ast.ClassDef):
-        own = assigned_in(outer) - ({outer.name} if isinstance(outer, ast.FunctionDef) else set())
-        if isinstance(outer, ast.ClassDef) or names & own:
-            break
-        found = source.statement(outer)
-    return found
-
-
-def assignments(look: Look, name: str) -> list[tuple[Source, ast.expr]]:
-    """What is assigned to a name, in the files and cells of the program."""
-    found = []
-    for source in look.texts():
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id == name for one in node.targets):
-                found.append((source, node.value))
-    return found
-
-
-def assigned(look: Look, name: str) -> list[tuple[Source, ast.Call]]:
-    """The calls whose result is assigned to a name."""
-    return [(source, value) for source, value in assignments(look, name) if isinstance(value, ast.Call)]

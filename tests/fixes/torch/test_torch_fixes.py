@@ -63,7 +63,7 @@ def mended(planted):
     with mx.Profiler(torch=True) as prof:
         step()
     before = state_of(torch, model, optimizer)
-    fixes = prof.try_fixes(step, rounds=0)
+    fixes = prof.try_fixes(step)
     assert same(torch, before, state_of(torch, model, optimizer))
     return fixes
 
@@ -115,7 +115,7 @@ def test_no_fix_is_raised_on_a_clean_program(torch, planted):
     step, _, _ = planted.clean()
     with mx.Profiler(torch=True) as prof:
         step()
-    fixes = prof.try_fixes(step, rounds=0)
+    fixes = prof.try_fixes(step)
     assert fixes.refusal == ""
     assert fixes.together is None
     assert not any(fix.holds for fix in fixes.fixes)
@@ -127,7 +127,7 @@ def test_lazy_updates_change_the_answer_and_say_by_how_much(torch, planted):
     for _ in range(2):
         step()
     before = state_of(torch, *things)
-    fixes = try_fixes(step, rounds=0)
+    fixes = try_fixes(step)
     assert same(torch, before, state_of(torch, *things))
     lazy = fixes["sparse gradient (PyTorch)"]
     assert lazy.verdict == "changes the answer"
@@ -140,13 +140,13 @@ def test_lazy_updates_change_the_answer_and_say_by_how_much(torch, planted):
 
 def test_an_optimizer_that_takes_no_sparse_gradient_refuses_by_its_own_words(torch, planted):
     step, _, _ = planted.trained(planted.Wasteful, torch.optim.RMSprop, lr=0.01)
-    refused = try_fixes(step, rounds=0)["sparse gradient (PyTorch)"]
+    refused = try_fixes(step)["sparse gradient (PyTorch)"]
     assert refused.verdict == "refused"
     assert "RMSprop does not support sparse gradients" in refused.reason
 
 
 def test_a_wide_layer_on_ones_looks_its_columns_up(torch, planted):
-    fixes = try_fixes(planted.hot(), rounds=0)
+    fixes = try_fixes(planted.hot())
     assert [fix.verdict for fix in fixes.fixes] == ["holds", "holds"]
     assert "F.embedding(token, self.one.weight.t()) + self.one.bias" in fixes.patch
     assert 'F.embedding_bag(tokens, self.several.weight.t(), mode="sum")' in fixes.patch
@@ -155,7 +155,7 @@ def test_a_wide_layer_on_ones_looks_its_columns_up(torch, planted):
 
 
 def test_data_that_are_mostly_zeros_are_kept_as_csr(torch, planted):
-    fixes = try_fixes(planted.mostly_zero(), rounds=0)
+    fixes = try_fixes(planted.mostly_zero())
     kept = fixes["data as CSR (PyTorch)"]
     assert kept.holds
     assert kept.candidate.lines.startswith("data = data.to_sparse_csr()")
@@ -163,7 +163,7 @@ def test_data_that_are_mostly_zeros_are_kept_as_csr(torch, planted):
 
 
 def test_a_weight_that_is_multiplied_with_too_gets_no_sparse_gradient(torch, planted):
-    fixes = try_fixes(planted.tied(), rounds=0)
+    fixes = try_fixes(planted.tied())
     assert fixes.together is None
     assert fixes.patch == ""
 
@@ -197,7 +197,7 @@ def test_generators_and_random_numbers_are_put_back(torch):
         return torch.rand(3, generator=generator) + torch.rand(3) + weight
 
     state = generator.get_state()
-    fixes = try_fixes(step, rounds=0)
+    fixes = try_fixes(step)
     assert fixes.refusal == ""
     assert torch.equal(generator.get_state(), state)
     assert torch.equal(torch.get_rng_state(), before)
@@ -226,7 +226,7 @@ def saved(torch):
 ], ids=["hooks", "graph", "file"])
 def test_what_cannot_be_judged_is_refused_by_name(torch, make, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    fixes = try_fixes(make(torch), rounds=0)
+    fixes = try_fixes(make(torch))
     assert words in fixes.refusal
     assert not list(tmp_path.iterdir())
 

@@ -30,7 +30,7 @@ def program(torch, make, repeats, warm=0, rows=ROWS):
 
 
 def sparse(step, **options):
-    return try_fixes(step, rounds=0, **options)["sparse gradient (PyTorch)"]
+    return try_fixes(step, **options)["sparse gradient (PyTorch)"]
 
 
 def grown(torch, options, steps):

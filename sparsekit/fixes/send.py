@@ -1,0 +1,325 @@
+"""A step by value: pickled for another process, with its functions as the code of their edited text.
+
+Functions and classes of the program go as their code, with the variables that this code names; those of libraries are imported
+there.  One pickle has all of it, so that what was shared is shared again.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import io
+import marshal
+import pickle
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..base.errors import SparsekitError
+from ..ndarray.ndarray import NDArray
+from . import torch_programs
+from .source import compile_text, edited, new_code, overlap
+
+if TYPE_CHECKING:
+    from .program import Program
+    from .source import Edit
+
+__all__ = ["Inapplicable", "Names", "NotSendable", "Sender", "Variant", "is_program", "names_in", "namespace_of"]
+
+#: Parts of sparsekit that are programs themselves, as a user's are.
+PROGRAMS = ("sparsekit.demo", "sparsekit.examples")
+
+#: Folders whose modules belong to libraries.
+_LIBRARIES = ("site-packages", "dist-packages")
+
+#: Attributes of classes that Python makes itself.
+_MADE = ("__dict__", "__weakref__", "__slots__", "__module__", "__qualname__", "_abc_impl")
+
+
+class Inapplicable(SparsekitError):
+    """A remedy cannot be applied to a program; the message says why."""
+
+
+class NotSendable(SparsekitError, TypeError):
+    """Something that a step holds cannot be sent to another process; the message names it and the way to it."""
+
+
+def is_program(names: Mapping[str, Any]) -> bool:  # Any: the globals of a module
+    """Whether globals belong to a program of the user, rather than to a library."""
+    name = str(names.get("__name__", ""))
+    top = name.partition(".")[0]
+    if top == "sparsekit":
+        return name.startswith(PROGRAMS)
+    if name != "__main__" and top in sys.stdlib_module_names:
+        return False
+    return not any(f"/{folder}/" in str(names.get("__file__") or "").replace("\\", "/") for folder in _LIBRARIES)
+
+
+def namespace_of(cls: type) -> Mapping[str, Any]:  # Any: globals
+    """The globals of the module of a class."""
+    module = sys.modules.get(cls.__module__)
+    return {"__name__": cls.__module__} if module is None else vars(module)
+
+
+def names_in(code: types.CodeType) -> Iterator[str]:
+    """Names that code may look up in its globals, those of the functions inside included."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from names_in(constant)
+
+
+class Variant(NamedTuple):
+    """What a process gets: a step with some remedies, and what of it is looked at.
+
+    Attributes
+    ----------
+    step : callable
+    changes : list of callable
+        What is called before the first step.
+    weights : list of tuple
+        Key, name, whether it is held transposed, and the parameter, array or tensor.
+    batch : list of tuple
+        Arrays that every step reads as they are, and how another batch is made of each: "columns" or "numbers".
+    optimizers : list of tuple
+        Name and optimizer, of PyTorch.
+    states : dict
+        Random numbers, settings and names.
+    """
+
+    step: Callable[[], object]  # object: what it returns
+    changes: list[Callable[[], None]]
+    weights: list[tuple[int, str, bool, Any]]  # Any: as above
+    batch: list[tuple[Any, str]]  # Any: arrays of this library and of PyTorch
+    optimizers: list[tuple[str, Any]]  # Any: PyTorch's
+    states: dict[str, Any]  # Any: of each kind its own
+
+
+class Names:
+    """The modules and the variables of functions in the process that gets a program."""
+
+    def __init__(self) -> None:
+        self.modules: dict[int, types.ModuleType] = {}
+        self.cells: dict[int, types.CellType] = {}
+
+    def __reduce__(self) -> tuple[type[Names], tuple[()]]:
+        return Names, ()
+
+    def of(self, key: int) -> dict[str, Any]:  # Any: globals
+        """The globals of a module."""
+        return vars(self.modules.setdefault(key, types.ModuleType("program")))
+
+    def cell(self, key: int) -> types.CellType:
+        """A variable that functions share."""
+        return self.cells.setdefault(key, types.CellType())
+
+
+class Sender(pickle.Pickler):
+    """Pickles a program, with edits of its text.
+
+    Parameters
+    ----------
+    program : Program
+    edits : sequence of Edit
+
+    Attributes
+    ----------
+    found : list
+        Objects and functions of the program that were met.
+    paths : dict
+        ``id`` of an object -> the variable that holds it.
+
+    Raises
+    ------
+    Inapplicable
+        If two edits change the same characters, or the edited text does not compile.
+    """
+
+    def __init__(self, program: Program, edits: Sequence[Edit] = ()) -> None:
+        self._file = io.BytesIO()
+        super().__init__(self._file, protocol=5)
+        self._program, self._names = program, Names()
+        self.found: list[Any] = []  # Any: whatever there is
+        self.paths: dict[int, str] = {}
+        if overlap(edits):
+            raise Inapplicable("Two remedies change the same lines.", hint="apply one, and run try_fixes again.")
+        self._texts: dict[str, tuple[str, str]] = {}
+        for file in {edit.file for edit in edits}:
+            source = program.source(file)
+            if source is None:
+                raise Inapplicable(f"The source text of {file} is not available.", hint="save the program in a file.")
+            self._texts[file] = source.text, edited(source.text, [edit for edit in edits if edit.file == file])
+            try:
+                compile_text(self._texts[file][1], file)
+            except SyntaxError as error:
+                raise Inapplicable(f"The edit of {source.label} does not compile: {error.msg}, line {error.lineno}.",
+                                   hint="write the lines by hand.") from error
+
+    def sent(self, value: object) -> bytes:
+        """The pickle of a value.
+
+        Raises
+        ------
+        NotSendable
+            If it holds what cannot be sent; the message names it.
+        """
+        try:
+            self.dump(value)
+        except (SparsekitError, MemoryError, RecursionError):
+            raise
+        except Exception as error:
+            culprit = self.found[-1] if self.found else value
+            kind = f"{type(culprit).__module__.removeprefix('builtins')}.{type(culprit).__qualname__}".lstrip(".")
+            raise NotSendable(f"{self._way_to(culprit)} holds a {kind}, which cannot be sent to another process: "
+                              f"{(str(error).splitlines() or [type(error).__name__])[0]}",
+                              hint="make it inside the step, or keep its values in arrays and lists.") from error
+        return self._file.getvalue()
+
+    def _way_to(self, culprit: object) -> str:
+        """Where the program holds an object: its variable, or the attribute of another one."""
+        if id(culprit) in self.paths:
+            return self.paths[id(culprit)]
+        for one in reversed(self.found):
+            for name, value in getattr(one, "__dict__", {}).items():
+                if value is culprit:
+                    return f"{self.paths.get(id(one)) or type(one).__name__}.{name}"
+        return "The step"
+
+    def reducer_override(self, value: Any) -> Any:  # Any: what a program holds, and how pickle makes it
+        """How a value is made in the other process; pickle's own way for those of libraries."""
+        if isinstance(value, type):
+            return self._class(value) if is_program(namespace_of(value)) else NotImplemented
+        if isinstance(value, types.ModuleType):
+            return self._module(value)
+        if isinstance(value, types.CodeType):
+            return marshal.loads, (marshal.dumps(_under_label(value)),)
+        if isinstance(value, (staticmethod, classmethod)):
+            return type(value), (value.__func__,)
+        if isinstance(value, property):
+            return property, (value.fget, value.fset, value.fdel, value.__doc__)
+        if isinstance(value, types.FunctionType) and not is_program(value.__globals__):
+            return NotImplemented
+        self.found.append(value)
+        if isinstance(value, types.FunctionType):
+            return self._function(value)
+        return self._array(value) if isinstance(value, NDArray) else torch_programs.reduced(value)
+
+    def _array(self, value: NDArray) -> tuple[Any, ...]:  # Any: as pickle has it
+        gradient = value.grad if value._entry is not None else None
+        made = value.__reduce__()
+        if gradient is None:
+            return made
+        request = str(getattr(value._entry[0], "grad_req", "write"))
+        return (*made, (request, gradient), None, None, _attach)
+
+    # functions
+
+    def _function(self, function: types.FunctionType) -> tuple[Any, ...]:  # Any: as pickle has it
+        code, names = self._code_of(function), function.__globals__
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        if set(code.co_freevars) - set(cells):
+            raise Inapplicable(f"{code.co_qualname} reads other variables after the edit.", hint="write the lines by hand.")
+        contents = {}
+        for name, cell in cells.items():
+            try:
+                contents[name] = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+        wanted = set(names_in(code))
+        found = {name: names[name] for name in names if name in wanted or name in ("__name__", "__file__")}
+        inside = [(id(vars(module)), {name: value for name, value in vars(module).items() if name in wanted})
+                  for module in found.values() if isinstance(module, types.ModuleType) and _is_sent(module)]
+        for name, value in (*found.items(), *contents.items()):
+            self.paths.setdefault(id(value), name)
+        key, places = id(names), {name: id(cells[name]) for name in code.co_freevars}
+        state = {"names": [(key, found), *inside], "contents": {places[name]: one for name, one in contents.items()
+                                                              if name in places},
+                 "defaults": function.__defaults__, "kwdefaults": function.__kwdefaults__, "own": function.__dict__,
+                 "about": (function.__name__, function.__qualname__, function.__module__)}
+        return (_make_function, (self._names, key, code, tuple(places.values())), (self._names, state), None, None,
+                _fill_function)
+
+    def _code_of(self, function: types.FunctionType) -> types.CodeType:
+        code = function.__code__
+        if code.co_filename not in self._texts:
+            return code
+        before, after = self._texts[code.co_filename]
+        parts = getattr(self._program.step, "parts", ())
+        if function in parts:  # of statements
+            found: types.CodeType | None = self._program.step.compiled(after, code.co_filename)[parts.index(function)]
+        else:
+            found = new_code(code, before, after, code.co_filename)
+        if found is None:
+            raise Inapplicable(f"{code.co_qualname} was not compiled from the current lines of its file.",
+                               hint="run the program again after you change its file.")
+        return found
+
+    # modules and classes
+
+    def _module(self, module: types.ModuleType) -> Any:  # Any: as pickle has it
+        if _is_sent(module):
+            return _make_module, (self._names, id(vars(module)), module.__name__)
+        return importlib.import_module, (module.__name__,)
+
+    def _class(self, cls: type) -> tuple[Any, ...]:  # Any: as pickle has it
+        if isinstance(cls, enum.EnumMeta):
+            raise pickle.PicklingError(f"{cls.__name__} is an Enum of the program itself")
+        first = {name: vars(cls)[name] for name in ("__slots__", "__module__", "__qualname__") if name in vars(cls)}
+        body = {name: value for name, value in vars(cls).items() if name not in _MADE
+                and not isinstance(value, (types.GetSetDescriptorType, types.MemberDescriptorType))}
+        return _make_class, (type(cls), cls.__name__, cls.__bases__, first), body, None, None, _fill_class
+
+
+def _is_sent(module: types.ModuleType) -> bool:
+    """Whether a module is the user's own, of which the other process gets what is named."""
+    return is_program(vars(module)) and getattr(module, "__file__", None) is not None
+
+
+def _under_label(code: types.CodeType) -> types.CodeType:
+    """Code of a cell under a name that tells the cell's number in any process."""
+    from ..profiler.source_location import name_of_file
+
+    label = name_of_file(code.co_filename)
+    if not label.startswith("In ["):
+        return code
+    constants = tuple(_under_label(one) if isinstance(one, types.CodeType) else one for one in code.co_consts)
+    return code.replace(co_filename=f"<ipython-input-{label[4:-1]}-sent>", co_consts=constants)
+
+
+# --------------------------------------------------------------------------- in the other process
+
+
+def _make_function(names: Names, key: int, code: types.CodeType, cells: Sequence[int]) -> types.FunctionType:
+    return types.FunctionType(code, names.of(key), None, None, tuple(map(names.cell, cells)))
+
+
+def _fill_function(function: types.FunctionType, filled: tuple[Names, Any]) -> None:  # Any: see ``Sender._function``
+    names, state = filled
+    for key, found in state["names"]:
+        names.of(key).update(found)
+    for key, value in state["contents"].items():
+        names.cell(key).cell_contents = value
+    function.__defaults__, function.__kwdefaults__ = state["defaults"], state["kwdefaults"]
+    function.__name__, function.__qualname__, function.__module__ = state["about"]
+    function.__dict__.update(state["own"])
+
+
+def _make_module(names: Names, key: int, name: str) -> types.ModuleType:
+    names.of(key)["__name__"] = name
+    return names.modules[key]
+
+
+def _make_class(kind: type, name: str, bases: tuple[type, ...], body: Mapping[str, Any]) -> type:  # Any: attributes
+    return types.new_class(name, bases, {"metaclass": kind}, lambda made: made.update(body))
+
+
+def _fill_class(cls: type, body: Mapping[str, Any]) -> None:  # Any: attributes
+    for name, value in body.items():
+        setattr(cls, name, value)
+
+
+def _attach(array: NDArray, state: tuple[str, NDArray]) -> None:
+    request, gradient = state
+    array.attach_grad(request, gradient.stype)
+    array.grad._receive(gradient)

@@ -6,6 +6,7 @@ there.  One pickle has all of it, so that what was shared is shared again.
 
 from __future__ import annotations
 
+import collections
 import enum
 import importlib
 import io
@@ -265,6 +266,10 @@ class Sender(pickle.Pickler):
     def _class(self, cls: type) -> tuple[Any, ...]:  # Any: as pickle has it
         if isinstance(cls, enum.EnumMeta):
             raise pickle.PicklingError(f"{cls.__name__} is an Enum of the program itself")
+        if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+            own = {name: value for name, value in vars(cls).items() if name not in vars(_make_tuple(cls.__name__, (), {}))}
+            body = {name: value for name, value in own.items() if name not in cls._fields}
+            return _make_tuple, (cls.__name__, cls._fields, cls._field_defaults), body, None, None, _fill_class
         first = {name: vars(cls)[name] for name in ("__slots__", "__module__", "__qualname__") if name in vars(cls)}
         body = {name: value for name, value in vars(cls).items() if name not in _MADE
                 and not isinstance(value, (types.GetSetDescriptorType, types.MemberDescriptorType))}
@@ -312,6 +317,10 @@ def _make_module(names: Names, key: int, name: str) -> types.ModuleType:
 
 def _make_class(kind: type, name: str, bases: tuple[type, ...], body: Mapping[str, Any]) -> type:  # Any: attributes
     return types.new_class(name, bases, {"metaclass": kind}, lambda made: made.update(body))
+
+
+def _make_tuple(name: str, fields: Sequence[str], defaults: Mapping[str, Any]) -> type:  # Any: values
+    return collections.namedtuple(name, fields, defaults=tuple(defaults.values()))
 
 
 def _fill_class(cls: type, body: Mapping[str, Any]) -> None:  # Any: attributes

@@ -86,4 +86,4 @@ def test_one_planted_program_has_each_remedy():
 
     found = {remedy for remedy, _ in wasteful.PLANTED.values()}
     names = {remedy.name for remedy in remedies if "(PyTorch)" not in remedy.name}  # those have tests in torch/
-    assert found == names | {"exact lazy optimizer"}
+    assert found | {"lazy optimizer"} == names | {"exact lazy optimizer"}  # on batches that differ, lazy updates change answers

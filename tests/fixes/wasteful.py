@@ -92,8 +92,6 @@ def step():
     mx.nd.sgd_update(weight, weight.grad, lr=0.1, wd=0.0, out=weight)
     return loss
 '''),
-    "eager update": ("lazy optimizer", HEAD + dense(SPARSE, ', "lazy_update": False') + "data = batch()\n"
-                     + TRAIN.format(data="data")),
     "eager update with momentum": ("exact lazy optimizer", HEAD + dense(SPARSE, ', "momentum": 0.9, "lazy_update": False')
                                    + "data = batch()\n" + TRAIN.format(data="data")),
     "eager update with weight decay": ("exact lazy optimizer", HEAD + dense(SPARSE, ', "wd": 0.01, "lazy_update": False')

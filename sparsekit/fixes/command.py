@@ -63,8 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="sparsekit fix", description="Run a script, try fixes on its step of training, each in a process of its own, print which of them hold, "
-        "and write them as a patch.  The script itself is changed only with --apply.")
+        prog="sparsekit fix", description="Run a script, try fixes on its step of training, each in a process of its own, print "
+        "which of them hold, and write them as a patch.  The script itself is changed only with --apply.")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="patch to write (default: train.patch for train.py)")
     parser.add_argument("--contract", type=Path, metavar="FILE", help="also write a test that keeps the fixes, for pytest")
     parser.add_argument("--apply", action="store_true", help="change the script")

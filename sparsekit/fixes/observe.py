@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from ..profiler.profile import Profile
 from ..profiler.profiler import Profiler
 from ..profiler.stored import Stored
 from .effects import watched
-from .torch_programs import is_tensor, to_numpy, torch_of
+from .torch_programs import Sizes, is_tensor, to_numpy, torch_of
 
 if TYPE_CHECKING:
     from ..profiler.columns import Columns
@@ -65,7 +65,7 @@ class Run:
     weights: dict[int, Weight] = field(default_factory=dict)
     losses: list[list[Values]] = field(default_factory=list)
     turned: Run | None = None
-    states: dict[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    states: Sizes = field(default_factory=dict)
 
     @computed_once
     def profile(self) -> Profile:

@@ -18,7 +18,7 @@ from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer, Updater
 from . import torch_programs
 from .candidate import Candidate
-from .send import Sender, Variant
+from .send import Sender, Variant, is_program
 from .source import Source
 from .states import taken
 
@@ -116,6 +116,10 @@ class Program:
     ----------
     functions : list of function
         Those of the program itself that the step may call.
+    snippet : Snippet or None
+        The step, if it consists of statements.
+    batch : list of tuple
+        Arrays that every step reads as they are, a batch and its labels, each with how another one is made of it.
 
     Raises
     ------
@@ -130,16 +134,17 @@ class Program:
             raise DTypeError(expected("step", "a function without arguments that makes one step", step),
                              hint="prof.try_fixes(lambda: train(net, batch)).")
         self.step: Callable[[], object] = step  # object: what it returns
+        self.snippet = step if isinstance(step, Snippet) else None
         self._sources: dict[str, Source | None] = {}
         sender = Sender(self)
         sender.sent(step)
         self._found, self._paths = sender.found, sender.paths
-        self.functions = self.originals(types.FunctionType)
+        self.functions = [one for one in self.originals(types.FunctionType) if is_program(one.__globals__)]
+        torch_programs.check_apart(self)
         aside = Sender(self)
         aside.sent([one for one in self._found if isinstance(one, _OWNERS) or torch_programs.is_owner(one)
                     or hasattr(type(one), "__next__")])
         owned = set(map(id, aside.found))
-        #: Arrays that every step reads as they are, a batch and its labels, each with how to make another one of it.
         self.batch = [(one, other) for one in self.originals(NDArray) if one._entry is None and id(one) not in owned
                       for other in _others(one)]
         self.batch += [(one, "numbers") for one in torch_programs.row_numbers(self) if id(one) not in owned]

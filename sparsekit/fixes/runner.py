@@ -21,6 +21,7 @@ from .states import put
 
 if TYPE_CHECKING:
     from .send import Variant
+    from .torch_programs import Sizes
 
 __all__ = ["Failure", "main", "observed"]
 
@@ -56,10 +57,10 @@ def observed(program: bytes, steps: int, turned: bool) -> Run:
     return found
 
 
-def _states(program: bytes) -> dict[str, list[tuple[int, int]]]:
+def _states(program: bytes) -> Sizes:
     """The bytes of the states of PyTorch's optimizers after each of some steps, from their beginning on if that is possible."""
     for fresh in (True, False):  # an optimizer that makes its state beforehand goes on with what it has
-        sizes: dict[str, list[tuple[int, int]]] = {}
+        sizes: Sizes = {}
         variant = opened(program)
         for _, optimizer in variant.optimizers if fresh else ():
             optimizer.state.clear()
@@ -83,8 +84,8 @@ def main() -> None:
     answer = os.fdopen(os.dup(1), "wb")
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     arguments = pickle.load(sys.stdin.buffer)
-    sys.stdout = sys.stderr = open(os.devnull, "w")
-    os.dup2(sys.stdout.fileno(), 1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.stderr = sys.stdout
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     try:

@@ -6,6 +6,7 @@ there.  One pickle has all of it, so that what was shared is shared again.
 
 from __future__ import annotations
 
+import builtins
 import collections
 import enum
 import importlib
@@ -14,7 +15,7 @@ import marshal
 import pickle
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import SparsekitError
@@ -107,9 +108,13 @@ class Names:
     def __reduce__(self) -> tuple[type[Names], tuple[()]]:
         return Names, ()
 
-    def of(self, key: int) -> dict[str, Any]:  # Any: globals
-        """The globals of a module."""
-        return vars(self.modules.setdefault(key, types.ModuleType("program")))
+    def of(self, key: int | str) -> dict[str, Any]:  # Any: globals
+        """The globals of a module of the program by its number, of a library by its name."""
+        if isinstance(key, str):
+            return vars(importlib.import_module(key))
+        names = vars(self.modules.setdefault(key, types.ModuleType("program")))
+        names["__builtins__"] = builtins
+        return names
 
     def cell(self, key: int) -> types.CellType:
         """A variable that functions share."""
@@ -199,7 +204,7 @@ class Sender(pickle.Pickler):
             return type(value), (value.__func__,)
         if isinstance(value, property):
             return property, (value.fget, value.fset, value.fdel, value.__doc__)
-        if isinstance(value, types.FunctionType) and not is_program(value.__globals__):
+        if isinstance(value, types.FunctionType) and _is_imported(value):
             return NotImplemented
         self.found.append(value)
         if isinstance(value, types.FunctionType):
@@ -221,36 +226,38 @@ class Sender(pickle.Pickler):
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         if set(code.co_freevars) - set(cells):
             raise Inapplicable(f"{code.co_qualname} reads other variables after the edit.", hint="write the lines by hand.")
-        contents = {}
-        for name, cell in cells.items():
-            try:
-                contents[name] = cell.cell_contents
-            except ValueError:  # not assigned yet
-                continue
-        wanted = set(names_in(code))
-        found = {name: names[name] for name in names if name in wanted or name in ("__name__", "__file__")}
-        inside = [(id(vars(module)), {name: value for name, value in vars(module).items() if name in wanted})
-                  for module in found.values() if isinstance(module, types.ModuleType) and _is_sent(module)]
-        for name, value in (*found.items(), *contents.items()):
-            self.paths.setdefault(id(value), name)
-        key, places = id(names), {name: id(cells[name]) for name in code.co_freevars}
-        state = {"names": [(key, found), *inside], "contents": {places[name]: one for name, one in contents.items()
-                                                              if name in places},
+        contents = {name: cell.cell_contents for name, cell in cells.items() if _is_assigned(cell)}
+        self._note(contents)
+        own = is_program(names)
+        state = {"names": self._globals(code, names) if own else [],  # those of a library are there
+                 "contents": {id(cells[name]): value for name, value in contents.items()},
                  "defaults": function.__defaults__, "kwdefaults": function.__kwdefaults__, "own": function.__dict__,
                  "about": (function.__name__, function.__qualname__, function.__module__)}
-        return (_make_function, (self._names, key, code, tuple(places.values())), (self._names, state), None, None,
-                _fill_function)
+        made = self._names, id(names) if own else names["__name__"], code, [id(cells[name]) for name in code.co_freevars]
+        return _make_function, made, (self._names, state), None, None, _fill_function
+
+    def _globals(self, code: types.CodeType, names: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:  # Any: globals
+        """The globals that code names, and what it names of the user's own modules, each with the number of its module."""
+        wanted = {*names_in(code), "__name__", "__file__"}
+        modules = [names, *(vars(value) for name, value in names.items()
+                            if name in wanted and isinstance(value, types.ModuleType) and _is_sent(value))]
+        found = [(id(one), {name: value for name, value in one.items() if name in wanted}) for one in modules]
+        self._note(found[0][1])
+        return found
+
+    def _note(self, names: Mapping[str, Any]) -> None:  # Any: variables
+        for name, value in names.items():
+            self.paths.setdefault(id(value), name)
 
     def _code_of(self, function: types.FunctionType) -> types.CodeType:
         code = function.__code__
         if code.co_filename not in self._texts:
             return code
         before, after = self._texts[code.co_filename]
-        parts = getattr(self._program.step, "parts", ())
-        if function in parts:  # of statements
-            found: types.CodeType | None = self._program.step.compiled(after, code.co_filename)[parts.index(function)]
-        else:
-            found = new_code(code, before, after, code.co_filename)
+        snippet = self._program.snippet
+        if snippet is not None and function in snippet.parts:
+            return snippet.compiled(after, code.co_filename)[snippet.parts.index(function)]
+        found = new_code(code, before, after, code.co_filename)
         if found is None:
             raise Inapplicable(f"{code.co_qualname} was not compiled from the current lines of its file.",
                                hint="run the program again after you change its file.")
@@ -267,13 +274,29 @@ class Sender(pickle.Pickler):
         if isinstance(cls, enum.EnumMeta):
             raise pickle.PicklingError(f"{cls.__name__} is an Enum of the program itself")
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-            own = {name: value for name, value in vars(cls).items() if name not in vars(_make_tuple(cls.__name__, (), {}))}
-            body = {name: value for name, value in own.items() if name not in cls._fields}
-            return _make_tuple, (cls.__name__, cls._fields, cls._field_defaults), body, None, None, _fill_class
+            plain = _make_tuple(cls.__name__, (), ())
+            own = {name: value for name, value in vars(cls).items() if name not in (*vars(plain), *cls._fields)}
+            made = cls.__name__, cls._fields, tuple(cls._field_defaults.values())  # type: ignore[attr-defined]  # as all such have
+            return _make_tuple, made, own, None, None, _fill_class
         first = {name: vars(cls)[name] for name in ("__slots__", "__module__", "__qualname__") if name in vars(cls)}
         body = {name: value for name, value in vars(cls).items() if name not in _MADE
                 and not isinstance(value, (types.GetSetDescriptorType, types.MemberDescriptorType))}
         return _make_class, (type(cls), cls.__name__, cls.__bases__, first), body, None, None, _fill_class
+
+
+def _is_assigned(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def _is_imported(function: types.FunctionType) -> bool:
+    """Whether a function is one of a library, that has it under its name."""
+    found: Any = sys.modules.get(function.__module__)  # Any: whatever has attributes
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is function and not is_program(function.__globals__)
 
 
 def _is_sent(module: types.ModuleType) -> bool:
@@ -295,7 +318,7 @@ def _under_label(code: types.CodeType) -> types.CodeType:
 # --------------------------------------------------------------------------- in the other process
 
 
-def _make_function(names: Names, key: int, code: types.CodeType, cells: Sequence[int]) -> types.FunctionType:
+def _make_function(names: Names, key: int | str, code: types.CodeType, cells: Sequence[int]) -> types.FunctionType:
     return types.FunctionType(code, names.of(key), None, None, tuple(map(names.cell, cells)))
 
 
@@ -319,8 +342,8 @@ def _make_class(kind: type, name: str, bases: tuple[type, ...], body: Mapping[st
     return types.new_class(name, bases, {"metaclass": kind}, lambda made: made.update(body))
 
 
-def _make_tuple(name: str, fields: Sequence[str], defaults: Mapping[str, Any]) -> type:  # Any: values
-    return collections.namedtuple(name, fields, defaults=tuple(defaults.values()))
+def _make_tuple(name: str, fields: Iterable[str], defaults: Iterable[Any]) -> type:  # Any: values
+    return collections.namedtuple(name, fields, defaults=tuple(defaults))  # noqa: PYI024  # of fields that are given
 
 
 def _fill_class(cls: type, body: Mapping[str, Any]) -> None:  # Any: attributes

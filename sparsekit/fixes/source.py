@@ -7,7 +7,7 @@ import difflib
 import itertools
 import linecache
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..base.lazy import computed_once

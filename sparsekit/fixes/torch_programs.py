@@ -5,15 +5,17 @@ Nothing here imports PyTorch: a program that uses it has imported it.
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ..base.errors import SparsekitError
 from ..base.formatting import format_bytes
 from ..profiler.torch_twin import tensors_in
 
@@ -21,8 +23,11 @@ if TYPE_CHECKING:
     from ..profiler.torch_types import Torch, TorchOptimizer, TorchTensor
     from .program import Program
 
-__all__ = ["growing", "is_owner", "is_tensor", "is_weight", "names_of_weights", "note_states", "optimizers", "put_states",
-           "reduced", "row_numbers", "states", "tell_of_files", "to_numpy", "torch_of"]
+__all__ = ["Sizes", "check_apart", "growing", "is_owner", "is_tensor", "is_weight", "names_of_weights", "note_states",
+           "optimizers", "put_states", "reduced", "row_numbers", "states", "tell_of_files", "to_numpy", "torch_of"]
+
+#: Name of an optimizer -> bytes of its state after each step, and those of them that are no first copy of a row.
+Sizes: TypeAlias = "dict[str, list[tuple[int, int]]]"
 
 #: Steps that a growth is foretold for.
 MANY_STEPS = 1000
@@ -80,6 +85,16 @@ def row_numbers(program: Program) -> list[TorchTensor]:
                                      and one.layout is torch.strided and one.dtype in (torch.int64, torch.int32)]
 
 
+def check_apart(program: Program) -> None:
+    """Raise if two tensors of a program share memory, which they would not in another process."""
+    torch = torch_of()
+    seen: dict[int, TorchTensor] = {}
+    for one in program.originals(torch.Tensor) if torch is not None else ():
+        if one.layout is torch.strided and one.numel() and seen.setdefault(one.untyped_storage().data_ptr(), one) is not one:
+            raise SparsekitError(f"{program.path_of(one) or 'A tensor'} shares its memory with another tensor, which it would "
+                                 "not in another process.", hint="keep a clone() of it.")
+
+
 def optimizers(program: Program) -> list[tuple[str, TorchOptimizer]]:
     """The optimizers that the step holds, with their names."""
     torch = torch_of()
@@ -102,8 +117,8 @@ def states() -> dict[str, Any]:  # Any: tensors and settings
 
 def put_states(found: dict[str, Any]) -> None:  # Any: as above
     """Have this process go on from states of another one."""
-    torch = torch_of()
     if found:
+        torch = importlib.import_module("torch")
         torch.set_rng_state(torch.from_numpy(found["numbers"]))
         torch.set_default_dtype(found["dtype"])
         torch.set_grad_enabled(found["recording"])
@@ -124,9 +139,7 @@ def reduced(value: object) -> Any:  # Any: how pickle makes a value
     if value._backward_hooks or getattr(value, "_post_accumulate_grad_hooks", None):
         raise pickle.PicklingError("it has hooks; register them inside the step")
     kind = type(value) if isinstance(value, torch.nn.Parameter) else torch.Tensor
-    if kind is torch.Tensor and value._is_view():
-        raise pickle.PicklingError("it is a view of another tensor's memory; keep a clone() of it")
-    make, arguments = value.detach().__reduce_ex__(2)[:2]
+    make, arguments = value.detach().clone().__reduce_ex__(2)[:2]
     return _tensor, (make, arguments, value.requires_grad, kind), (value.grad, vars(value)), None, None, _fill
 
 
@@ -137,11 +150,11 @@ def _tensor(make: Any, arguments: tuple[Any, ...], trained: bool, kind: type) ->
 
 def _fill(made: TorchTensor, state: tuple[TorchTensor | None, dict[str, Any]]) -> None:  # Any: attributes
     made.grad = state[0]
-    vars(made).update(state[1])
+    made.__dict__.update(state[1])
 
 
 def _generator(device: str, state: npt.NDArray[np.uint8]) -> Any:  # Any: PyTorch's
-    torch = torch_of()
+    torch = importlib.import_module("torch")
     made = torch.Generator(device=device)
     made.set_state(torch.from_numpy(state))
     return made
@@ -164,7 +177,7 @@ def tell_of_files() -> None:
     torch_of().serialization._open_zipfile_writer_file = Told
 
 
-def note_states(found: Iterable[tuple[str, TorchOptimizer]], sizes: dict[str, list[tuple[int, int]]]) -> None:
+def note_states(found: Iterable[tuple[str, TorchOptimizer]], sizes: Sizes) -> None:
     """Note the bytes of each optimizer's state after each step, and those of them that are no first copy of a row."""
     for name, optimizer in found:
         def note(optimizer: TorchOptimizer, *given: object, name: str = name) -> None:
@@ -185,9 +198,6 @@ def _size(torch: Torch, tensor: TorchTensor) -> tuple[int, int]:
     stored = indices.shape[1]
     different = stored if tensor.is_coalesced() else indices.unique(dim=1).shape[1]
     return size, size - size // max(1, stored) * different
-
-
-Sizes = dict[str, Sequence[tuple[int, int]]]
 
 
 def growing(states: Sizes, plain: Sizes) -> str:

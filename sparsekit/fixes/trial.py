@@ -103,6 +103,7 @@ class _Trial:
                  tolerance: float, timeout: float) -> None:
         self.step, self.profile, self.steps, self.tolerance, self.timeout = step, profile, steps, tolerance, timeout
         self.fixes: dict[tuple[str, str], Fix] = {}
+        self.runs: dict[tuple[str, str], Run] = {}
         self.program: Program
         self.original: Run
 
@@ -149,7 +150,7 @@ class _Trial:
         if apart:
             return f"Two runs of the unchanged program differ ({apart}), so no fix can be compared with it."
         turned = self.original.turned
-        if turned is not None and not identical(self.original, turned):  # each step reads other batches of its own
+        if turned is not None and self.steps > 1 and not identical(self.original, turned):  # it repeats none
             self.original.turned = None
         return ""
 
@@ -181,7 +182,7 @@ class _Trial:
 
     def _judged(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run) -> Fix:
         try:
-            found = self._run((*applied, candidate))
+            found = self.runs[candidate.key] = self._run((*applied, candidate))
         except SparsekitError as error:
             return Fix(candidate, REFUSED, _first_line(error), applied)
         return self._verdict(candidate, applied, base, found)
@@ -208,6 +209,8 @@ class _Trial:
 
     def _together(self, applied: tuple[Candidate, ...], new: list[Candidate], base: Run) -> tuple[tuple[Candidate, ...], Run]:
         """The fixes that hold with each other, added one by one where all at once do not."""
+        if len(new) == 1:
+            return (*applied, *new), self.runs[new[0].key]
         try:
             found = self._run((*applied, *new))
             if self._answer(found).same and _no_worse(base, found):
@@ -221,7 +224,7 @@ class _Trial:
             fix = self._judged(candidate, applied, base)
             if fix.verdict == HOLDS:
                 applied = (*applied, candidate)
-                base = self._run(applied)
+                base = self.runs[candidate.key]
             else:
                 self.fixes[candidate.key] = fix
         return applied, base

@@ -30,8 +30,6 @@ from sparsekit.fixes.observe import COUNTED
 from sparsekit.fixes.processes import observed_apart
 from sparsekit.fixes.program import Program
 
-from . import wasteful
-
 FEATURES, UNITS, ROWS = 2000, 4, 8
 
 COUNT, LOG = 0, []

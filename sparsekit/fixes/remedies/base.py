@@ -81,9 +81,10 @@ class Look:
 
     def parts(self) -> Iterator[tuple[Source, ast.AST]]:
         """The text of what the step runs: its functions, and the statements of a cell or a script."""
-        for part in getattr(self.program.step, "parts", ())[:1]:
-            source = self.program.source(part.__code__.co_filename, part.__globals__)
-            for statement in self.program.step.statements(source.tree) if source is not None else ():
+        snippet = self.program.snippet
+        source = None if snippet is None else self.program.source(snippet.parts[0].__code__.co_filename)
+        if snippet is not None and source is not None:
+            for statement in snippet.statements(source.tree):
                 yield source, statement
         for _, source, node in self.functions():
             yield source, node

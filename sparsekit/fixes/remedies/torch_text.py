@@ -31,7 +31,7 @@ def places(look: Look) -> Iterator[Place]:
     for source, node in look.parts():
         function = functions.get(id(node))
         if function is None:
-            yield Place(source, node, None, look.program.step.parts[0].__globals__)
+            yield Place(source, node, None, {} if look.program.snippet is None else look.program.snippet.parts[0].__globals__)
         else:
             yield Place(source, node, function, {**function.__globals__, **_cells(function)})
 

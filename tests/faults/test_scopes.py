@@ -24,7 +24,6 @@ from sparsekit.base.files import written
 from sparsekit.base.scoped import Scoped
 from sparsekit.core import device, hooks, program, trace
 from sparsekit.datasets.download import _file_lock
-from sparsekit.fixes import effects
 from sparsekit.gluon.rnn import composed
 from sparsekit.gluon.scope import Scope
 from sparsekit.gluon.utils import HookHandle
@@ -86,7 +85,6 @@ CASES = {
     "written": lambda: written("file"),
     "_file_lock": lambda: _file_lock(Path("lock")),
     "_Background": pytest_guard._Background,
-    "Watched": effects.Watched,
 }
 
 #: Which are made with a base class that the others share, or only at work inside a case above.
@@ -127,7 +125,7 @@ def all_state(folder):
             list(context._current.stack), trace._current.tracer, getattr(Scope._current, "value", None), rng._override.generator,
             mx.engine._size, capture.state.rehearsed, dict(trainer.__dict__), cell.base_cell._modified,
             dict(hooked), meaning.zero_is_a_size, dict(os.environ), locked(),
-            list(recording._run.open), effects._watch.on, sorted(set(os.listdir(folder)) - {"file", "lock"}), open_files(folder))
+            list(recording._run.open), sorted(set(os.listdir(folder)) - {"file", "lock"}), open_files(folder))
 
 
 @functools.cache

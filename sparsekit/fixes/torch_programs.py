@@ -130,6 +130,8 @@ def put_states(found: dict[str, Any]) -> None:  # Any: as above
 def reduced(value: object) -> Any:  # Any: how pickle makes a value
     """How a tensor or a generator is made in the other process; pickle's own way for anything else."""
     torch = torch_of()
+    if torch is not None and isinstance(value, torch.optim.Optimizer) and value._optimizer_step_post_hooks:
+        raise pickle.PicklingError("it has hooks; register them inside the step")
     if torch is None or not isinstance(value, (torch.Tensor, torch.Generator)):
         return NotImplemented
     if isinstance(value, torch.Generator):

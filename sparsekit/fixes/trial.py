@@ -36,7 +36,7 @@ COPIES = 4
 TIMEOUT = 600.0
 
 #: What is said of answers that were compared on other batches than the program's own.
-TURNED = " (the program repeats one batch: each step after the first got another one)"
+TURNED = " (the data that the step holds were changed between steps)"
 
 
 @entry
@@ -193,7 +193,7 @@ class _Trial:
         if not answer.same or self.original.turned is None:
             return answer
         if found.turned is None:
-            return answer._replace(same=False, differences=("it fails on other batches than the one that the program repeats",))
+            return answer._replace(same=False, differences=("it fails when the data that the step holds are changed",))
         return compare_answers(self.original.turned, found.turned, self.tolerance)._replace(note=TURNED)
 
     def _verdict(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run, found: Run) -> Fix:

@@ -21,23 +21,19 @@ from .torch_programs import tell_of_files
 
 __all__ = ["SideEffect", "watched"]
 
-#: Events that are effects whatever their arguments are: the event or the beginning of its name -> what it does.
+#: The beginnings of the names of events that are effects whatever their arguments are -> what they do.
 EFFECTS = {
     "os.remove": "deletes a file", "os.rename": "renames a file", "os.rmdir": "deletes a folder", "os.mkdir": "makes a folder",
-    "os.link": "makes a link", "os.symlink": "makes a link", "os.truncate": "writes a file", "os.chmod": "changes a file",
-    "os.chown": "changes a file", "os.utime": "changes a file", "os.putenv": "changes the environment",
-    "os.unsetenv": "changes the environment", "os.chdir": "changes the current folder", "os.system": "starts a process",
-    "os.exec": "starts a process", "os.fork": "starts a process", "os.forkpty": "starts a process",
-    "os.posix_spawn": "starts a process", "os.spawn": "starts a process", "os.kill": "sends a signal",
-    "subprocess.Popen": "starts a process", "shutil.": "changes files", "tempfile.mk": "makes a file",
-    "socket.connect": "uses the network", "socket.bind": "uses the network", "socket.sendto": "uses the network",
-    "socket.sendmsg": "uses the network", "socket.getaddrinfo": "uses the network", "socket.gethostbyname": "uses the network",
-    "urllib.Request": "uses the network", "http.client.connect": "uses the network", "ftplib.connect": "uses the network",
-    "smtplib.connect": "uses the network", "sqlite3.connect": "opens a data base",
+    "os.link": "makes a link", "os.symlink": "makes a link", "os.truncate": "writes a file",
+    "os.chdir": "changes the current folder", "os.ch": "changes a file", "os.utime": "changes a file", "os.putenv": "changes the environment",
+    "os.unsetenv": "changes the environment", "os.system": "starts a process", "os.exec": "starts a process",
+    "os.fork": "starts a process", "os.posix_spawn": "starts a process", "os.spawn": "starts a process",
+    "os.kill": "sends a signal", "subprocess.Popen": "starts a process", "shutil.": "changes files",
+    "tempfile.mk": "makes a file", "socket.connect": "uses the network", "socket.bind": "uses the network", "socket.send": "uses the network",
+    "socket.getaddrinfo": "uses the network", "socket.gethostby": "uses the network", "urllib.Request": "uses the network",
+    "http.client.connect": "uses the network", "ftplib.connect": "uses the network", "smtplib.connect": "uses the network",
+    "sqlite3.connect": "opens a data base",
 }
-
-#: Those that are the beginning of several names.
-FAMILIES = ("shutil.", "tempfile.mk", "os.spawn", "os.exec")
 
 #: What changes a file, among the flags that one is opened with.
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -105,9 +101,7 @@ def _effect(event: str, arguments: tuple[Any, ...]) -> str:  # Any: as above
     if event == "open":
         flags = arguments[2] if len(arguments) > 2 and isinstance(arguments[2], int) else 0
         return f"writes the file {os.path.basename(str(arguments[0]))!r}" if flags & _WRITING else ""
-    if event in EFFECTS:
-        return EFFECTS[event]
-    return next((what for name, what in EFFECTS.items() if name in FAMILIES and event.startswith(name)), "")
+    return next((what for name, what in EFFECTS.items() if event.startswith(name)), "")
 
 
 def _user_frame(frame: FrameType | None) -> FrameType | None:

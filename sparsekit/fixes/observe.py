@@ -83,11 +83,6 @@ class Run:
         return sum(row["bytes"] for row in self.profile.totals if row["lane"] in COUNTED)
 
     @property
-    def operators(self) -> int:
-        """Operators that ran."""
-        return sum(row["calls"] for row in self.profile.totals if row["lane"] in COUNTED)
-
-    @property
     def densified(self) -> int:
         """Implicit conversions from sparse to dense."""
         return self.profile.densified

@@ -30,17 +30,16 @@ ALL = "all that hold"
 
 
 class Figures(NamedTuple):
-    """What a run took: bytes at the peak, bytes moved, operators, implicit conversions."""
+    """What a run took: bytes at the peak, bytes moved, implicit conversions."""
 
     peak: int
     moved: int
-    operators: int
     densified: int
 
     @classmethod
     def of(cls, run: Run) -> Figures:
         """Those of a run."""
-        return cls(run.peak, run.moved, run.operators, run.densified)
+        return cls(run.peak, run.moved, run.densified)
 
 
 @dataclass(eq=False)

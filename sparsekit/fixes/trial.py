@@ -1,4 +1,4 @@
-"""Trying remedies: each in a process beside the original's, then all together that hold."""
+"""Trying remedies: each in a process beside the original's, and on top of those that hold."""
 
 from __future__ import annotations
 
@@ -18,16 +18,12 @@ from .processes import observed_apart
 from .program import Program
 from .remedies import Look, remedies
 from .result import ALL, Figures, Fix, Fixes, Tried
-from .source import overlap
 from .torch_programs import growing
 
 __all__ = ["try_fixes"]
 
 #: Smallest share by which the bytes at the peak or the bytes moved must fall for a fix to count.
 LEAST_BYTES = 0.01
-
-#: How often fixes are looked for again in the program with those that hold.
-MOST_ROUNDS = 4
 
 #: How often arrays of the program are there at most, beside its own: on their way, in the other process, and as weights.
 COPIES = 4
@@ -47,8 +43,8 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
     The function never calls ``step`` itself.  It sends the function by value to a fresh process, with its closure, the globals
     that it uses, and all objects in them, which runs ``steps`` steps.  Each remedy is an edit of the text, and the edited text
     runs in a process of its own.  A fix *holds* if losses, weights and gradients agree within the tolerance and it saves
-    bytes.  A program that repeats one batch is compared on other batches too.  All fixes that hold are applied together and
-    compared once more with the original.  The user's model, optimizer, data, random numbers and settings do not change.
+    bytes.  A program that repeats one batch is compared on other batches too.  A fix that holds stays applied
+    while further ones are tried, and each is compared with the original.  The user's model, optimizer, data, random numbers and settings do not change.
 
     Parameters
     ----------
@@ -103,7 +99,6 @@ class _Trial:
                  tolerance: float, timeout: float) -> None:
         self.step, self.profile, self.steps, self.tolerance, self.timeout = step, profile, steps, tolerance, timeout
         self.fixes: dict[tuple[str, str], Fix] = {}
-        self.runs: dict[tuple[str, str], Run] = {}
         self.program: Program
         self.original: Run
 
@@ -113,15 +108,15 @@ class _Trial:
         if refusal:
             return Fixes([], None, refusal, Tried(None, self.steps))
         applied: tuple[Candidate, ...] = ()
-        base = self.original
-        for _ in range(MOST_ROUNDS):
-            new = list(self._round(base, applied))
-            if not new:
-                break
-            applied, base = self._together(applied, new, base)
-        together = None if not applied else self._together_fix(applied, base)
-        tried = Tried(self.program, self.steps, self.original, base, self._unanswered())
-        return Fixes(list(self.fixes.values()), together, "", tried)
+        base, together = self.original, None
+        while found := next(self._holding(base, applied), None):
+            fix, base = found
+            applied = (*applied, fix.candidate)
+            whole = Candidate(ALL, ", ".join(dict.fromkeys(one.remedy for one in applied)),
+                              edits=tuple(edit for one in applied for edit in one.edits))
+            together = Fix(whole, HOLDS, fix.reason, applied, Figures.of(self.original), fix.after)
+        return Fixes(list(self.fixes.values()), together, "",
+                     Tried(self.program, self.steps, self.original, base, self._unanswered()))
 
     def _run(self, candidates: Sequence[Candidate], turned: bool = True) -> Run:
         """What the program with these remedies gives, in a process of its own."""
@@ -163,29 +158,30 @@ class _Trial:
                 f"{format_bytes(COPIES * self.size)} are needed for copies of the {format_bytes(self.size)} that the step holds, "
                 f"and {format_bytes(free)} are free.", hint="try a smaller model.")
 
-    # single fixes
+    # fixes, each on top of those that hold
 
-    def _round(self, base: Run, applied: tuple[Candidate, ...]) -> Iterator[Candidate]:
-        """Judge what remedies find in the program with the fixes so far; those that hold."""
+    def _holding(self, base: Run, applied: tuple[Candidate, ...]) -> Iterator[tuple[Fix, Run]]:
+        """The fixes that hold in the program with the fixes so far, and their runs."""
         look = Look(self.program, base.profile, applied)
-        for remedy in remedies:
-            for candidate in list(remedy.find(look)):
-                before = self.fixes.get(candidate.key)
-                if before is not None and (before.verdict in (HOLDS, REFUSED) or before.applied == applied):
-                    continue
-                for one in (candidate, *candidate.otherwise):
-                    fix = self._judged(one, applied, base)
-                    self.fixes[one.key] = fix
-                    if fix.verdict == HOLDS:
-                        yield one
-                        break
+        for candidate in [one for remedy in remedies for one in remedy.find(look)]:
+            before = self.fixes.get(candidate.key)
+            if before is not None and (before.verdict in (HOLDS, REFUSED) or before.applied == applied):
+                continue
+            for one in (candidate, *candidate.otherwise):
+                fix, found = self._judged(one, applied, base)
+                self.fixes[one.key] = fix
+                if found is not None and fix.holds:
+                    yield fix, found
+                    break
 
-    def _judged(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run) -> Fix:
+    def _judged(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run) -> tuple[Fix, Run | None]:
         try:
-            found = self.runs[candidate.key] = self._run((*applied, candidate))
+            found = self._run((*applied, candidate))
         except SparsekitError as error:
-            return Fix(candidate, REFUSED, _first_line(error), applied)
-        return self._verdict(candidate, applied, base, found)
+            return Fix(candidate, REFUSED, _first_line(error), applied), None
+        answer, growth = self._answer(found), growing(found.states, self.original.states)
+        verdict = REFUSED if growth else CHANGES if not answer.same else HOLDS if _gains(base, found) else NO_GAIN
+        return Fix(candidate, verdict, growth or answer.words, applied, Figures.of(base), Figures.of(found)), found
 
     def _answer(self, found: Run) -> Answer:
         """How a run agrees with the original: on other batches too, if it made steps on them."""
@@ -196,56 +192,12 @@ class _Trial:
             return answer._replace(same=False, differences=("it fails when the data that the step holds are changed",))
         return compare_answers(self.original.turned, found.turned, self.tolerance)._replace(note=TURNED)
 
-    def _verdict(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run, found: Run) -> Fix:
-        answer, figures = self._answer(found), (Figures.of(base), Figures.of(found))
-        growth = growing(found.states, self.original.states)
-        if growth:
-            return Fix(candidate, REFUSED, growth, applied, *figures)
-        if not answer.same:
-            return Fix(candidate, CHANGES, answer.words, applied, *figures)
-        return Fix(candidate, HOLDS if _gains(base, found) else NO_GAIN, answer.words, applied, *figures)
-
-    # all together
-
-    def _together(self, applied: tuple[Candidate, ...], new: list[Candidate], base: Run) -> tuple[tuple[Candidate, ...], Run]:
-        """The fixes that hold with each other, added one by one where all at once do not."""
-        if len(new) == 1:
-            return (*applied, *new), self.runs[new[0].key]
-        try:
-            found = self._run((*applied, *new))
-            if self._answer(found).same and _no_worse(base, found):
-                return (*applied, *new), found
-        except SparsekitError:
-            pass  # one by one, then
-        for candidate in new:
-            if overlap([edit for one in (*applied, candidate) for edit in one.edits]):
-                self.fixes[candidate.key] = Fix(candidate, NO_GAIN, "a fix that holds changes the same lines", applied)
-                continue
-            fix = self._judged(candidate, applied, base)
-            if fix.verdict == HOLDS:
-                applied = (*applied, candidate)
-                base = self.runs[candidate.key]
-            else:
-                self.fixes[candidate.key] = fix
-        return applied, base
-
-    def _together_fix(self, applied: tuple[Candidate, ...], found: Run) -> Fix:
-        answer = self._answer(found)
-        whole = Candidate(ALL, ", ".join(dict.fromkeys(one.remedy for one in applied)),
-                          edits=tuple(edit for one in applied for edit in one.edits))
-        return Fix(whole, HOLDS if answer.same else CHANGES, answer.words, applied, Figures.of(self.original), Figures.of(found))
-
 
 def _gains(base: Run, found: Run) -> bool:
     """Whether bytes at the peak, bytes moved or implicit conversions fall, and none of them grows."""
-    fewer = (found.peak < base.peak * (1 - LEAST_BYTES) or found.moved < base.moved * (1 - LEAST_BYTES)
-             or found.densified < base.densified)
-    return fewer and _no_worse(base, found)
-
-
-def _no_worse(base: Run, found: Run) -> bool:
-    return (found.peak <= base.peak * (1 + LEAST_BYTES) and found.moved <= base.moved * (1 + LEAST_BYTES)
-            and found.densified <= base.densified)
+    ratios = [(found.peak, base.peak), (found.moved, base.moved)]
+    grows = any(after > before * (1 + LEAST_BYTES) for after, before in ratios) or found.densified > base.densified
+    return not grows and (any(after < before * (1 - LEAST_BYTES) for after, before in ratios) or found.densified < base.densified)
 
 
 def _first_line(error: BaseException) -> str:

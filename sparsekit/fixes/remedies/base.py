@@ -91,11 +91,7 @@ class Look:
 
     def calls(self, test: Callable[[ast.Call], bool]) -> list[tuple[Source, ast.Call]]:
         """The calls that pass a test, in what the step runs, each once."""
-        found: dict[tuple[str, int, int], tuple[Source, ast.Call]] = {}
-        for source, node in self.parts():
-            for call in calls(node, test):
-                found.setdefault((source.file, *source.span(call)), (source, call))
-        return list(found.values())
+        return [(source, node) for source, node in self.expressions() if isinstance(node, ast.Call) and test(node)]
 
     def expressions(self) -> Iterator[tuple[Source, ast.expr]]:
         """The expressions in what the step runs, each once."""

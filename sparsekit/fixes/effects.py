@@ -24,15 +24,15 @@ __all__ = ["SideEffect", "watched"]
 #: The beginnings of the names of events that are effects whatever their arguments are -> what they do.
 EFFECTS = {
     "os.remove": "deletes a file", "os.rename": "renames a file", "os.rmdir": "deletes a folder", "os.mkdir": "makes a folder",
-    "os.link": "makes a link", "os.symlink": "makes a link", "os.truncate": "writes a file",
-    "os.chdir": "changes the current folder", "os.ch": "changes a file", "os.utime": "changes a file", "os.putenv": "changes the environment",
+    "os.link": "makes a link", "os.symlink": "makes a link", "os.truncate": "writes a file", "os.utime": "changes a file",
+    "os.chdir": "changes the current folder", "os.ch": "changes a file", "os.putenv": "changes the environment",
     "os.unsetenv": "changes the environment", "os.system": "starts a process", "os.exec": "starts a process",
     "os.fork": "starts a process", "os.posix_spawn": "starts a process", "os.spawn": "starts a process",
     "os.kill": "sends a signal", "subprocess.Popen": "starts a process", "shutil.": "changes files",
-    "tempfile.mk": "makes a file", "socket.connect": "uses the network", "socket.bind": "uses the network", "socket.send": "uses the network",
-    "socket.getaddrinfo": "uses the network", "socket.gethostby": "uses the network", "urllib.Request": "uses the network",
-    "http.client.connect": "uses the network", "ftplib.connect": "uses the network", "smtplib.connect": "uses the network",
-    "sqlite3.connect": "opens a data base",
+    "tempfile.mk": "makes a file", "socket.connect": "uses the network", "socket.bind": "uses the network",
+    "socket.send": "uses the network", "socket.getaddrinfo": "uses the network", "socket.gethostby": "uses the network",
+    "urllib.Request": "uses the network", "http.client.connect": "uses the network", "ftplib.connect": "uses the network",
+    "smtplib.connect": "uses the network", "sqlite3.connect": "opens a data base",
 }
 
 #: What changes a file, among the flags that one is opened with.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import contextlib
 import enum
 import importlib
 import io
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .program import Program
     from .source import Edit
 
-__all__ = ["Inapplicable", "Names", "NotSendable", "Sender", "Variant", "is_program", "names_in", "namespace_of"]
+__all__ = ["Inapplicable", "Names", "NotSendable", "Sender", "Variant", "contents_of", "is_program", "names_in", "namespace_of"]
 
 #: Parts of sparsekit that are programs themselves, as a user's are.
 PROGRAMS = ("sparsekit.demo", "sparsekit.examples")
@@ -70,6 +71,15 @@ def names_in(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from names_in(constant)
+
+
+def contents_of(function: types.FunctionType) -> dict[str, Any]:  # Any: variables
+    """The variables of outer functions that a function reads, as far as they are assigned."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found
 
 
 class Variant(NamedTuple):
@@ -226,7 +236,7 @@ class Sender(pickle.Pickler):
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         if set(code.co_freevars) - set(cells):
             raise Inapplicable(f"{code.co_qualname} reads other variables after the edit.", hint="write the lines by hand.")
-        contents = {name: cell.cell_contents for name, cell in cells.items() if _is_assigned(cell)}
+        contents = contents_of(function)
         self._note(contents)
         own = is_program(names)
         state = {"names": self._globals(code, names) if own else [],  # those of a library are there
@@ -282,13 +292,6 @@ class Sender(pickle.Pickler):
         body = {name: value for name, value in vars(cls).items() if name not in _MADE
                 and not isinstance(value, (types.GetSetDescriptorType, types.MemberDescriptorType))}
         return _make_class, (type(cls), cls.__name__, cls.__bases__, first), body, None, None, _fill_class
-
-
-def _is_assigned(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not cell
-    except ValueError:
-        return False
 
 
 def _is_imported(function: types.FunctionType) -> bool:

@@ -42,9 +42,10 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
 
     The function never calls ``step`` itself.  It sends the function by value to a fresh process, with its closure, the globals
     that it uses, and all objects in them, which runs ``steps`` steps.  Each remedy is an edit of the text, and the edited text
-    runs in a process of its own.  A fix *holds* if losses, weights and gradients agree within the tolerance and it saves
-    bytes.  A program that repeats one batch is compared on other batches too.  A fix that holds stays applied
-    while further ones are tried, and each is compared with the original.  The user's model, optimizer, data, random numbers and settings do not change.
+    runs in a process of its own.  A fix *holds* if losses, weights and gradients agree with those of the original within the
+    tolerance and it saves bytes.  They are compared once more while the data that the step holds change from step to step.  A
+    fix that holds stays applied while further ones are tried.  The user's model, optimizer, data, random numbers and settings
+    do not change.
 
     Parameters
     ----------

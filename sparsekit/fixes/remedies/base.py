@@ -6,7 +6,7 @@ import ast
 import linecache
 import types
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..source import Source, calls, span_of
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..candidate import Candidate
     from ..program import Program
 
-__all__ = ["Look", "Remedy", "remedies"]
+__all__ = ["Look", "Part", "Remedy", "remedies"]
 
 
 class Remedy:
@@ -46,6 +46,14 @@ class Remedy:
 remedies: list[Remedy] = []
 
 
+class Part(NamedTuple):
+    """A part of what a step runs: its text, its node, and the function that it belongs to."""
+
+    source: Source
+    node: ast.AST
+    function: types.FunctionType
+
+
 class Look:
     """A program and the profile of some of its steps, with the queries that remedies make.
 
@@ -67,27 +75,19 @@ class Look:
         """The findings of some rules."""
         return [finding for finding in self.findings if finding.rule in rules]
 
-    def functions(self) -> Iterator[tuple[types.FunctionType, Source, ast.AST]]:
-        """The program's functions with their text and node, as far as the text is known."""
-        seen = set()
+    def parts(self) -> Iterator[Part]:
+        """The text of what the step runs: its functions, and the statements of a cell or a script."""
+        snippet, seen = self.program.snippet, set()
         for function in self.program.functions:
-            if function.__code__ in seen:
+            source = self.program.source(function.__code__.co_filename, function.__globals__)
+            if source is None or function.__code__ in seen:
                 continue
             seen.add(function.__code__)
-            source = self.program.source(function.__code__.co_filename, function.__globals__)
-            node = source.function_of(function) if source is not None else None
-            if source is not None and node is not None:
-                yield function, source, node
-
-    def parts(self) -> Iterator[tuple[Source, ast.AST]]:
-        """The text of what the step runs: its functions, and the statements of a cell or a script."""
-        snippet = self.program.snippet
-        source = None if snippet is None else self.program.source(snippet.parts[0].__code__.co_filename)
-        if snippet is not None and source is not None:
-            for statement in snippet.statements(source.tree):
-                yield source, statement
-        for _, source, node in self.functions():
-            yield source, node
+            if snippet is not None and function in snippet.parts:
+                nodes: Sequence[ast.AST | None] = snippet.statements(source.tree) if function is snippet.parts[0] else ()
+            else:
+                nodes = [source.function_of(function)]
+            yield from (Part(source, node, function) for node in nodes if node is not None)
 
     def calls(self, test: Callable[[ast.Call], bool]) -> list[tuple[Source, ast.Call]]:
         """The calls that pass a test, in what the step runs, each once."""
@@ -96,7 +96,7 @@ class Look:
     def expressions(self) -> Iterator[tuple[Source, ast.expr]]:
         """The expressions in what the step runs, each once."""
         seen = set()
-        for source, node in self.parts():
+        for source, node, _ in self.parts():
             for inner in ast.walk(node):
                 if isinstance(inner, ast.expr) and (source.file, *source.span(inner)) not in seen:
                     seen.add((source.file, *source.span(inner)))

@@ -128,7 +128,7 @@ def _constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keywo
 
 def _fully_connected(look: Look, block: Block, name: str) -> tuple[Source, ast.Call] | None:
     """The call of FullyConnected with this weight in the forward function of a block's class."""
-    for function, source, node in look.functions():
+    for source, node, function in look.parts():
         if function.__name__ in ("hybrid_forward", "forward") and function in [vars(cls).get(function.__name__)
                                                                              for cls in type(block).__mro__]:
             for call in ast.walk(node):

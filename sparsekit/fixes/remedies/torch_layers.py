@@ -12,9 +12,9 @@ from ...profiler.advice import SMALL
 from ...profiler.torch_gradients import counted_rows
 from ..candidate import Candidate
 from ..torch_programs import names_of_weights, torch_of
-from .base import Look, Remedy, argument, at, named
+from .base import Look, Part, Remedy, argument, at, named
 from .row_sparse import _constructor as constructor
-from .torch_text import Place, functional, objects_at, over_places, places, unwrapped
+from .torch_text import functional, objects_at, over_places, unwrapped
 
 if TYPE_CHECKING:
     from ...profiler.torch_types import TorchModule
@@ -58,13 +58,13 @@ class Bag(Remedy):
 
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each sum or mean of an embedding's rows over the second axis."""
-        for place in places(look) if torch_of() is not None else ():
+        for place in look.parts() if torch_of() is not None else ():
             for call in ast.walk(place.node):
                 found = over_places(call, ("sum", "mean")) if isinstance(call, ast.Call) else None
                 if found is not None and isinstance(call, ast.Call):
                     yield from self._of(look, place, call, *found)
 
-    def _of(self, look: Look, place: Place, call: ast.Call, mode: str, data: ast.expr) -> Iterator[Candidate]:
+    def _of(self, look: Look, place: Part, call: ast.Call, mode: str, data: ast.expr) -> Iterator[Candidate]:
         inner, edits = unwrapped(place, data)
         space = functional(place)
         if not isinstance(inner, ast.Call) or len(inner.args) != 1 or inner.keywords or not space:
@@ -93,14 +93,14 @@ class LookUp(Remedy):
 
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each ``nn.Linear`` whose input is made by ``one_hot``."""
-        for place in places(look) if torch_of() is not None else ():
+        for place in look.parts() if torch_of() is not None else ():
             for call in ast.walk(place.node):
                 if isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
                     modules = objects_at(look, place, call.func)
                     if modules and all(type(one) is torch_of().nn.Linear for one in modules):
                         yield from self._of(place, call, modules[0])
 
-    def _of(self, place: Place, call: ast.Call, module: TorchModule) -> Iterator[Candidate]:
+    def _of(self, place: Part, call: ast.Call, module: TorchModule) -> Iterator[Candidate]:
         inner, edits = unwrapped(place, call.args[0])
         tokens, added = _hot(inner)
         space = functional(place)

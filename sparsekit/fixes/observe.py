@@ -173,7 +173,7 @@ def _distance(array: NDArray) -> int:
     return int(array.shape[1]) // 3 + 1
 
 
-def _shifted(values: Any) -> Any:  # Any: an array of numpy or a tensor
-    """Other whole numbers within their range."""
+def _shifted(values: Values) -> Values:
+    """Other whole numbers within their range; of a tensor too."""
     low, high = int(values.min()), int(values.max())
     return low + (values - low + (high - low) // 3 + 1) % (high - low + 1)

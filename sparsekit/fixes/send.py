@@ -202,7 +202,7 @@ class Sender(pickle.Pickler):
                     return f"{self.paths.get(id(one)) or type(one).__name__}.{name}"
         return "The step"
 
-    def reducer_override(self, value: Any) -> Any:  # Any: what a program holds, and how pickle makes it
+    def reducer_override(self, value: object) -> Any:  # object: what a program holds; Any: how pickle makes it
         """How a value is made in the other process; pickle's own way for those of libraries."""
         if isinstance(value, type):
             return self._class(value) if is_program(namespace_of(value)) else NotImplemented
@@ -275,14 +275,14 @@ class Sender(pickle.Pickler):
 
     # modules and classes
 
-    def _module(self, module: types.ModuleType) -> Any:  # Any: as pickle has it
+    def _module(self, module: types.ModuleType) -> tuple[Any, ...]:  # Any: as pickle has it
         if _is_sent(module):
             return _make_module, (self._names, id(vars(module)), module.__name__)
         return importlib.import_module, (module.__name__,)
 
     def _class(self, cls: type) -> tuple[Any, ...]:  # Any: as pickle has it
         if isinstance(cls, enum.EnumMeta):
-            raise pickle.PicklingError(f"{cls.__name__} is an Enum of the program itself")
+            raise TypeError(f"{cls.__name__} is an Enum of the program itself")
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
             plain = _make_tuple(cls.__name__, (), ())
             own = {name: value for name, value in vars(cls).items() if name not in (*vars(plain), *cls._fields)}

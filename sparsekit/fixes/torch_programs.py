@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import importlib
 import os
-import pickle
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -127,25 +126,26 @@ def put_states(found: dict[str, Any]) -> None:  # Any: as above
             torch.cuda.set_rng_state_all(list(map(torch.from_numpy, found["devices"])))
 
 
-def reduced(value: object) -> Any:  # Any: how pickle makes a value
+def reduced(value: object) -> object:  # object: how pickle makes a value
     """How a tensor or a generator is made in the other process; pickle's own way for anything else."""
     torch = torch_of()
     if torch is not None and isinstance(value, torch.optim.Optimizer) and value._optimizer_step_post_hooks:
-        raise pickle.PicklingError("it has hooks; register them inside the step")
+        raise TypeError("it has hooks; register them inside the step")
     if torch is None or not isinstance(value, (torch.Tensor, torch.Generator)):
         return NotImplemented
     if isinstance(value, torch.Generator):
         return _generator, (str(value.device), to_numpy(value.get_state()))
     if not value.is_leaf:
-        raise pickle.PicklingError("it was computed from other tensors with gradients; compute it inside the step")
+        raise TypeError("it was computed from other tensors with gradients; compute it inside the step")
     if value._backward_hooks or getattr(value, "_post_accumulate_grad_hooks", None):
-        raise pickle.PicklingError("it has hooks; register them inside the step")
+        raise TypeError("it has hooks; register them inside the step")
     kind = type(value) if isinstance(value, torch.nn.Parameter) else torch.Tensor
     make, arguments = value.detach().clone().__reduce_ex__(2)[:2]
     return _tensor, (make, arguments, value.requires_grad, kind), (value.grad, vars(value)), None, None, _fill
 
 
-def _tensor(make: Any, arguments: tuple[Any, ...], trained: bool, kind: type) -> TorchTensor:  # Any: PyTorch's
+def _tensor(make: Callable[..., TorchTensor], arguments: tuple[Any, ...], trained: bool,  # Any: PyTorch's
+            kind: type) -> TorchTensor:
     torch, made = torch_of(), make(*arguments)
     return torch.Tensor._make_subclass(kind, made, trained) if kind is not torch.Tensor else made.requires_grad_(trained)
 
@@ -155,7 +155,7 @@ def _fill(made: TorchTensor, state: tuple[TorchTensor | None, dict[str, Any]]) -
     made.__dict__.update(state[1])
 
 
-def _generator(device: str, state: npt.NDArray[np.uint8]) -> Any:  # Any: PyTorch's
+def _generator(device: str, state: npt.NDArray[np.uint8]) -> object:  # object: PyTorch's
     torch = importlib.import_module("torch")
     made = torch.Generator(device=device)
     made.set_state(torch.from_numpy(state))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     patch = words.output or Path(f"{script.stem}.patch")
     for path in filter(None, (patch, words.contract)):
         check_writable(path)
-    status, names, profile = _run(script, words.arguments)
-    if status:
-        return status
-    found, fixes = _tried(script, names, profile, words.steps)
+    with _as_main(script, words.arguments) as names:
+        status, profile = _run(script, names)
+        if status:
+            return status
+        found, fixes = _tried(script, names, profile, words.steps)
     print(f"The step is {found.words}.", file=sys.stderr)
     print(fixes)
     for reason in fixes.tried.unanswered:
@@ -74,22 +76,29 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(script: Path, arguments: list[str]) -> tuple[int, dict[str, Any], Profiler]:  # Any: globals
-    """Run a script under a profiler as ``python SCRIPT`` would; its status, its globals and the profile."""
+@contextlib.contextmanager
+def _as_main(script: Path, arguments: list[str]) -> Iterator[dict[str, Any]]:  # Any: globals
+    """A block in which a script is the main module, as with ``python SCRIPT``; gives its globals."""
     module = types.ModuleType("__main__")
     module.__file__ = str(script)
     before = sys.argv, sys.path[0], sys.modules["__main__"]
     sys.argv, sys.path[0], sys.modules["__main__"] = [str(script), *arguments], str(script.resolve().parent), module
-    status = 0
     try:
-        with Profiler() as profile:
-            exec(compile(script.read_text(encoding="utf-8"), str(script), "exec", dont_inherit=True), vars(module))
-    except SystemExit as leaving:
-        status = exit_status(leaving.code)
+        yield vars(module)
     finally:
         sys.argv, sys.path[0], sys.modules["__main__"] = before
         sys.stdout.flush()
-    return status, vars(module), profile
+
+
+def _run(script: Path, names: dict[str, Any]) -> tuple[int, Profiler]:  # Any: globals
+    """Run a script under a profiler; its status and the profile."""
+    status = 0
+    with Profiler() as profile:
+        try:
+            exec(compile(script.read_text(encoding="utf-8"), str(script), "exec", dont_inherit=True), names)
+        except SystemExit as leaving:
+            status = exit_status(leaving.code)
+    return status, profile
 
 
 def _tried(script: Path, names: dict[str, Any], profile: Profiler,  # Any: globals

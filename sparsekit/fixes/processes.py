@@ -57,7 +57,7 @@ def observed_apart(program: bytes, steps: int, turned: bool, limit: float) -> Ru
     finally:
         os.close(reading)
         os.close(writing)
-    if not answer:
+    if other.returncode:
         raise Lost(f"The process that ran the step {_ending(other.returncode)}.{_last_line(said)}", hint=_hint(other.returncode))
     found: Run | SparsekitError = pickle.loads(answer)
     if isinstance(found, SparsekitError):

@@ -144,7 +144,7 @@ class Program:
         aside = Sender(self)
         aside.sent([one for one in self._found if isinstance(one, _OWNERS) or torch_programs.is_owner(one)
                     or hasattr(type(one), "__next__")])
-        owned = set(map(id, aside.found))
+        owned = {*map(id, aside.found), *(id(one.grad) for one in self.originals(NDArray) if one._entry is not None)}
         self.batch = [(one, other) for one in self.originals(NDArray) if one._entry is None and id(one) not in owned
                       for other in _others(one)]
         self.batch += [(one, "numbers") for one in torch_programs.row_numbers(self) if id(one) not in owned]

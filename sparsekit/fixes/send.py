@@ -182,7 +182,7 @@ class Sender(pickle.Pickler):
         """
         try:
             self.dump(value)
-        except (SparsekitError, MemoryError, RecursionError):
+        except SparsekitError:
             raise
         except Exception as error:
             culprit = self.found[-1] if self.found else value

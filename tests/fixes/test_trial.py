@@ -13,6 +13,7 @@ import threading
 import time
 import uuid
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -353,6 +354,50 @@ def test_answers_are_compared_on_different_batches(repeats):
 
 
 # --------------------------------------------------------------------------- processes
+
+
+class Base:
+    def scale(self):
+        return 2.0
+
+
+class Derived(Base):
+    factor = (3.0,)
+
+    @property
+    def both(self):
+        return self.factor[0] * super().scale()
+
+
+class Pair(NamedTuple):
+    first: float
+    second: float = 4.0
+
+    def total(self):
+        return self.first + self.second
+
+
+@contextlib.contextmanager
+def added(value):
+    yield value + 1
+
+
+def test_functions_and_classes_arrive_as_they_are():
+    count, pair, numbers = 0, Pair(1.0), iter([10.0, 20.0, 30.0])
+
+    def more():
+        nonlocal count
+        count += 1
+
+    def step():
+        more()
+        with added(count) as value:
+            return [value, Derived().both, pair.total(), isinstance(pair, Pair), next(numbers)]
+
+    found = observed_apart(Program(step).sent(), 2, False, 60).losses
+    assert [[float(one) for one in losses] for losses in found] == [[2, 6, 5, 1, 10], [3, 6, 5, 1, 20]]
+    assert count == 0
+    assert next(numbers) == 10.0
 
 
 def test_a_process_that_is_killed_or_takes_too_long_is_named():

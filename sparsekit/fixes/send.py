@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import collections
 import contextlib
+import dis
 import enum
 import importlib
 import io
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .program import Program
     from .source import Edit
 
-__all__ = ["Inapplicable", "Names", "NotSendable", "Sender", "Variant", "contents_of", "is_program", "names_in", "namespace_of"]
+__all__ = ["Inapplicable", "Names", "NotSendable", "Sender", "Variant", "contents_of", "is_program", "namespace_of"]
 
 #: Parts of sparsekit that are programs themselves, as a user's are.
 PROGRAMS = ("sparsekit.demo", "sparsekit.examples")
@@ -65,9 +66,11 @@ def namespace_of(cls: type) -> Mapping[str, Any]:  # Any: globals
     return {"__name__": cls.__module__} if module is None else vars(module)
 
 
-def names_in(code: types.CodeType) -> Iterator[str]:
-    """Names that code may look up in its globals, those of the functions inside included."""
-    yield from code.co_names
+def names_in(code: types.CodeType) -> Iterator[tuple[str, bool]]:
+    """Names in code and in the functions inside it, and whether each is a global; others are attributes."""
+    for instruction in dis.get_instructions(code):
+        if isinstance(instruction.argval, str):
+            yield instruction.argval, "GLOBAL" in instruction.opname or instruction.opname == "LOAD_NAME"
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from names_in(constant)
@@ -248,11 +251,14 @@ class Sender(pickle.Pickler):
 
     def _globals(self, code: types.CodeType, names: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:  # Any: globals
         """The globals that code names, and what it names of the user's own modules, each with the number of its module."""
-        wanted = {*names_in(code), "__name__", "__file__"}
-        modules = [names, *(vars(value) for name, value in names.items()
-                            if name in wanted and isinstance(value, types.ModuleType) and _is_sent(value))]
-        found = [(id(one), {name: value for name, value in one.items() if name in wanted}) for one in modules]
-        self._note(found[0][1])
+        named = set(names_in(code))
+        wanted = {name for name, is_global in named if is_global} | {"__name__", "__file__"}
+        own = {name: value for name, value in names.items() if name in wanted}
+        modules = [vars(value) for value in own.values() if isinstance(value, types.ModuleType) and _is_sent(value)]
+        attributes = {name for name, is_global in named if not is_global} | {"__name__", "__file__"}
+        found = [(id(names), own), *((id(one), {name: one[name] for name in attributes & set(one)}) for one in modules)]
+        for _, variables in found:
+            self._note(variables)
         return found
 
     def _note(self, names: Mapping[str, Any]) -> None:  # Any: variables

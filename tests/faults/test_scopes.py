@@ -103,6 +103,8 @@ EXCUSED = {
     "_drawing": "matplotlib's settings and the filters of warnings, which their own context managers put back",
     "discard_stderr": "a file descriptor, as MXNet's helper for tests does",
     "_named": "names errors",
+    "watched": "what a process that runs one step and ends lets the step do",
+    "_as_main": "the main module of a command, which ends with it",
     "cluster_of": "processes of a cluster, which a watcher ends when this one is gone",
     "job_folder": "a folder within the cluster's, which goes with it or when the next cluster starts",
     "_at_work": "whether a recorder notes what its thread runs in PyTorch",

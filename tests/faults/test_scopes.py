@@ -115,7 +115,6 @@ EXCUSED = {
     "light_start": "methods of Ray's and the path of its processes, while a cluster is started",
     "joined": "a process that ends with the block",
     "stoppable": "handlers of signals, in a command that an interrupt ends",
-    "apart": "random states, names and warnings, which a ``finally`` puts back: nothing else runs in a trial",
     "_uploads_refused": "cupy's allocator, which a ``finally`` puts back when a capture ends",
 }
 

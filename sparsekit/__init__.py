@@ -116,4 +116,4 @@ def load_ipython_extension(ipython: object) -> None:
 
 
 if os.environ.get("SPARSEKIT_PROFILE", "0") not in ("", "0"):
-    _load(".profiler", __name__).autostart()
+    _load(".profiler.api", __name__).autostart()

@@ -186,9 +186,9 @@ def profile_script(arguments: argparse.Namespace) -> int:
 
 def profile_text(profile: Profile) -> str:
     """Format a profile for the terminal: operators, lines, sparse arrays that became dense, advice."""
-    gradients = profile.gradients()
+    gradients = profile.table(of="gradients")
     parts = [profile.table(), "By line:", profile.table(group_by="line", rows=PRINTED_LINES),
-             "Sparse arrays that silently became dense:", profile.ledger_table() if profile.densified else "none",
+             "Sparse arrays that silently became dense:", profile.table(of="ledger") if profile.densified else "none",
              *(["Rows of gradients:", gradients] if gradients.rows else []), "Advice:", profile.advice()]
     return "\n\n".join(map(str, parts))
 

@@ -7,6 +7,7 @@ import _imp
 import _thread
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,6 +17,10 @@ T = TypeVar("T")
 
 #: Python's locks of the modules that are being imported: weak references, by the modules' names.
 _module_locks: dict[str, Callable[[], Any]] = vars(_frozen_importlib).get("_module_locks", {})  # Any: importlib's own class
+
+
+class _Going:
+    """Held by a thread as long as it lives."""
 
 
 class _Acting(threading.local):
@@ -72,6 +77,11 @@ def undisturbed(work: Callable[[], T]) -> T:
     ----------
     work : callable
         Without arguments.
+
+    Raises
+    ------
+    MemoryError
+        If no thread can be started for lack of memory.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -79,30 +89,39 @@ def undisturbed(work: Callable[[], T]) -> T:
     caller = acting()
     begun, once, done = False, _thread.allocate_lock(), _thread.allocate_lock()
 
-    def run() -> None:
+    def run(_: _Going | None) -> None:
         if not once.acquire(False):
             return  # started twice: a signal came after the first start and before it was noted
-        before, _acting.thread = _acting.thread, caller
         try:
-            outcome.append((True, work()))
+            before, _acting.thread = _acting.thread, caller
+            try:
+                outcome.append((True, work()))
+            finally:
+                _acting.thread = before
         except BaseException as error:
             outcome.append((False, error))
         finally:
-            _acting.thread = before
+            if done.locked():
+                done.release()
 
     raised: BaseException | None = None
+    going: _Going | None = _Going()
+    alive = weakref.ref(going)
     done.acquire()
     while not outcome:
         try:
             free_import_locks()  # the work may import something
             if not begun:
                 try:
-                    _thread.start_new_thread(_and_release, (run, done))
+                    _thread.start_new_thread(run, (going,))
                 except RuntimeError:  # no threads any more, at the interpreter's end
-                    run()
+                    run(None)
                 begun = True
+            going = None
             # With a timeout: an interrupt right after this would wait for work that is done already.
             done.acquire(timeout=0.05)
+            if alive() is None and not outcome:  # without memory, Python gives a thread up before its first line
+                outcome.append((False, MemoryError("no memory for a thread")))
         except BaseException as error:
             raised = error
     good, found = outcome.pop()
@@ -113,9 +132,3 @@ def undisturbed(work: Callable[[], T]) -> T:
     finally:
         # An error's traceback has this frame, which must not have the error: what else it holds is to go with it.
         del found, raised
-
-
-def _and_release(run: Callable[[], None], lock: _thread.LockType) -> None:
-    run()
-    if lock.locked():
-        lock.release()

@@ -25,7 +25,7 @@ from ..base.errors import ContractError, UnknownNameError
 from ..base.formatting import format_bytes
 from ..datasets import load_docstrings
 from ..gluon.utils import whole
-from ..profiler import Comparison, Profiler, compare, expect
+from ..profiler import Profiler, compare, expect
 from .words import Message, rich
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ..gluon import Block
     from ..ndarray import CSRNDArray, NDArray
     from ..profiler import Profile
+    from ..profiler.turns import Comparison
 
 __all__ = ["Certificate", "Task", "given", "grade", "task"]
 

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import statistics
 import sys
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import gluon, random
+from .. import gluon, profiler, random
 from ..base.config import config
 from ..base.errors import ShapeError, SparsekitError, expected
 from ..cli import check_writable
-from ..profiler import Profiler
 from ..profiler.trace import write
 
 if TYPE_CHECKING:
@@ -29,12 +27,13 @@ if TYPE_CHECKING:
 
     from ..gluon.block import HybridBlock
     from ..ndarray.ndarray import NDArray
+    from ..profiler.turns import Comparison
 
-__all__ = ["Choice", "Example", "Outcome", "Result", "Split", "choose", "compare", "main", "run",
+__all__ = ["Choice", "Compared", "Example", "Outcome", "Result", "Split", "choose", "compare", "main", "run",
            "split_validation", "table"]
 
-#: Number of steps at the start that are not measured, since they load kernels and touch pages for the first time.
-WARM_UP_STEPS = 2
+#: Rounds of steps in turn.
+TIMED_ROUNDS = 12
 
 #: Share of the training data that is used for validation.
 VALIDATION_SHARE = 0.2
@@ -167,21 +166,26 @@ class Example(ABC):
 
 
 class Outcome(NamedTuple):
-    """Time, memory and losses of a few training steps.
+    """Memory and losses of a few training steps.
 
     Attributes
     ----------
-    seconds : float
-        Median time of a step, without the first ``WARM_UP_STEPS``.
     gradient : int
         Most bytes of all gradients.
     losses : list of float
         Mean loss of each step.
     """
 
-    seconds: float
     gradient: int
     losses: list[float]
+
+
+class Compared(NamedTuple):
+    """The same training in dense and in sparse storage; ``times`` are those of steps in turn."""
+
+    dense: Outcome
+    sparse: Outcome
+    times: Comparison
 
 
 class Result(NamedTuple):
@@ -189,8 +193,8 @@ class Result(NamedTuple):
 
     Attributes
     ----------
-    outcomes : dict of str to Outcome
-        For ``"dense"`` and ``"sparse"``; empty with ``--steps 0``.
+    compared : Compared or None
+        None with ``--steps 0``.
     losses : list of float
         Mean loss of each epoch.
     scores : list of float
@@ -203,7 +207,7 @@ class Result(NamedTuple):
         The trained example.
     """
 
-    outcomes: dict[str, Outcome]
+    compared: Compared | None
     losses: list[float]
     scores: list[float]
     score: float
@@ -212,35 +216,37 @@ class Result(NamedTuple):
 
 
 def measure(example: Example, batches: Sequence[Any]) -> Outcome:
-    """Train on the batches, and return time, memory and losses."""
-    times, gradient, losses = [], 0, []
+    """Train on the batches, and return memory and losses."""
+    gradient, losses = 0, []
     for batch in batches:
-        start = time.perf_counter()
-        loss = example.step(batch)
-        losses.append(float(loss.mean().asscalar()))
-        times.append(time.perf_counter() - start)
+        losses.append(float(example.step(batch).mean().asscalar()))
         gradient = max(gradient, example.gradient_bytes())
-    return Outcome(statistics.median(times[WARM_UP_STEPS:] or times), gradient, losses)
+    return Outcome(gradient, losses)
 
 
-def compare(kind: type[Example], data: Split, options: argparse.Namespace) -> dict[str, Outcome]:
-    """Train some steps in dense and in sparse storage, from the same initial values and on the same batches."""
-    outcomes = {}
+def compare(kind: type[Example], data: Split, options: argparse.Namespace) -> Compared:
+    """Train some steps in dense and in sparse storage, from the same initial values and on the same batches; then time steps."""
+    outcomes, programs = [], {}
     for name, sparse in (("dense", False), ("sparse", True)):
         example = kind(data, options, sparse)
         random.seed(options.seed)
-        outcomes[name] = measure(example, [batch for batch, _ in zip(example.batches(), range(options.steps), strict=False)])
-    return outcomes
+        batches = list(itertools.islice(example.batches(), options.steps))
+        outcomes.append(measure(example, batches))
+        programs[name] = partial(_next_step, example, itertools.cycle(batches))
+    return Compared(outcomes[0], outcomes[1], profiler.compare(programs, rounds=TIMED_ROUNDS, profile=False))
 
 
-def table(outcomes: dict[str, Outcome]) -> str:
+def _next_step(example: Example, batches: Iterator[Any]) -> None:
+    example.step(next(batches)).wait_to_read()
+
+
+def table(compared: Compared) -> str:
     """Return the comparison as text."""
-    dense, sparse = outcomes["dense"], outcomes["sparse"]
+    dense, sparse, times = compared
     rows = [
         ("", "dense", "sparse", ""),
-        ("time per step in ms", f"{dense.seconds * 1e3:.2f}", f"{sparse.seconds * 1e3:.2f}",
-         f"{dense.seconds / sparse.seconds:.1f} x"),
-        ("bytes of gradients", f"{dense.gradient:,}", f"{sparse.gradient:,}", f"{dense.gradient / sparse.gradient:.1f} x"),
+        ("time per step in ms", *(f"{row['time'] / 1e3:.2f}" for row in times.rows), times["sparse"]["finding"]),
+        ("bytes of gradients", f"{dense.gradient:,}", f"{sparse.gradient:,}", f"{dense.gradient / sparse.gradient:.1f}×"),
         (f"loss at step {len(dense.losses)}", f"{dense.losses[-1]:.6f}", f"{sparse.losses[-1]:.6f}", ""),
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
@@ -292,12 +298,12 @@ def run(kind: type[Example], options: argparse.Namespace, say: Callable[[str], o
     """Compare storage, train, validate and test; pass each line of the report to ``say``."""
     data = kind.load(options)
     say(kind.describe(data))
-    outcomes = compare(kind, data, options) if options.steps else {}
-    if outcomes:
-        say(table(outcomes))
+    compared = compare(kind, data, options) if options.steps else None
+    if compared:
+        say(table(compared))
     example, losses, scores = kind(data, options), [], []
     if options.profile:
-        with Profiler() as profile:
+        with profiler.Profiler() as profile:
             measure(example, [batch for batch, _ in zip(example.batches(), range(options.steps or 10), strict=False)])
         write(profile, options.profile)
         say(f"Wrote {options.profile}")
@@ -307,7 +313,7 @@ def run(kind: type[Example], options: argparse.Namespace, say: Callable[[str], o
         say(f"epoch {number + 1}: loss {losses[-1]:.4f}, validation {kind.score_name} {scores[-1]:.4f}")
     score, trivial = example.evaluate(data.test), kind.trivial(data)
     say(f"Test {kind.score_name}: {score:.4f}; the best predictor that ignores its inputs reaches {trivial:.4f}.")
-    return Result(outcomes, losses, scores, score, trivial, example)
+    return Result(compared, losses, scores, score, trivial, example)
 
 
 class Choice(NamedTuple):

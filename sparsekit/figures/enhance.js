@@ -157,7 +157,7 @@ function controls(inputs, changed) {
 
 export function enhance(root, given, send) {
   const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const view = { panels: [], panel: null, current: null, window: null, full: null, waiting: false, next: null, held: false, details: given.details ?? {} };
+  const view = { panels: [], panel: null, current: null, window: null, full: null, waiting: false, next: null, held: false, pressed: false, later: null, details: given.details ?? {} };
   const tip = make("div", { class: "tip", hidden: true });
   const status = make("div", { class: "status", role: "status" });
   const details = make("div", { class: "details", "aria-live": "polite" });
@@ -323,7 +323,7 @@ export function enhance(root, given, send) {
     light(found);
   }
 
-  function keep() {
+  function keep(said = true) {
     const words = filter.value.trim().toLowerCase();
     const all = view.panels.flatMap(({ marks }) => marks);
     let count = 0;
@@ -332,7 +332,7 @@ export function enhance(root, given, send) {
       one.element.classList.toggle("off", !fits);
       count += fits;
     }
-    if (words) status.textContent = `${count} of ${all.length} contain “${filter.value.trim()}”.`;
+    if (words && said) status.textContent = `${count} of ${all.length} contain “${filter.value.trim()}”.`;
   }
 
   function leave() {
@@ -373,10 +373,13 @@ export function enhance(root, given, send) {
   };
   const hover = (event) => light(foundAt(event)?.found ?? null, [event.clientX, event.clientY]);
 
+  // While a button is held, the SVG stays: an answer that comes meanwhile is shown afterwards.
   function press(down) {
     const start = local(down);
     const panel = panelAt(start);
     svg.focus({ preventScroll: true });
+    svg.setPointerCapture(down.pointerId); // it is told of the release, wherever that is
+    view.pressed = true;
     view.current = foundAt(down);
     if (panel) view.panel = panel;
     const from = panel?.shift;
@@ -386,15 +389,23 @@ export function enhance(root, given, send) {
       far ||= Math.abs(by) > 3;
       if (!far || !panel) return;
       view.held = true;
-      svg.setPointerCapture(down.pointerId);
       panel.move(panel.zoom, from + by);
       moved();
     };
     svg.onpointerup = svg.onpointercancel = () => {
       svg.onpointermove = hover;
+      svg.onpointerup = svg.onpointercancel = null;
+      view.pressed = false;
       if (!far) select(view.current?.found);
       else if (view.held) { view.held = false; moved(); }
+      if (view.later) replace(...view.later);
     };
+  }
+
+  // The mark with a key in another drawing.
+  function again(key) {
+    const all = view.panels.flatMap((panel) => panel.marks.map((found) => ({ panel, found })));
+    return (key && all.find(({ found }) => found.key === key)) || null;
   }
 
   // Take the SVG that is there now, which may have been drawn anew.
@@ -406,7 +417,8 @@ export function enhance(root, given, send) {
     view.panel = view.panels.find(({ range }) => range) ?? null;
     view.full ??= view.panel?.range;
     if (view.panel && given.draws && send) view.panel.full = view.full; // Python draws what lies outside
-    view.current = view.zoom = null;
+    view.current = again(view.current?.found?.key);
+    view.zoom = null;
     svg.onkeydown = key;
     svg.onpointermove = hover;
     svg.onpointerleave = () => { if (!view.current) light(null); };
@@ -417,11 +429,13 @@ export function enhance(root, given, send) {
       view.panel = panelAt(local(event)) ?? view.panel;
       zoomBy(1.002 ** -event.deltaY, local(event)[0]);
     }, { passive: false });
-    if (filter.value) keep();
+    if (filter.value) keep(false); // what the status says of the mark chosen stays
   }
 
   // Put another SVG in the place of this one; what had the focus keeps it.
   function replace(text, table) {
+    view.later = view.pressed ? [text, table] : null;
+    if (view.pressed) return;
     const focused = document.activeElement === svg;
     svg.outerHTML = text; // made and escaped by Python
     attach();
@@ -476,7 +490,7 @@ export function enhance(root, given, send) {
   root.append(tip);
   if (view.panel) overview();
   const stop = given.frames?.length ? player(given.frames, given.seconds ?? 0.8) : () => {};
-  filter.oninput = keep;
+  filter.oninput = () => keep();
   filter.onkeydown = (event) => {
     if (event.key === "Escape") { filter.value = ""; keep(); svg.focus(); event.stopPropagation(); }
     if (event.key === "Enter") { walk(1, 0); event.preventDefault(); }

@@ -14,19 +14,15 @@ from .profile import Profile
 from .profiler import Profiler, active
 
 __all__ = [
-    "SETTINGS",
-    "Comparison",
     "Counter",
     "Domain",
     "Event",
-    "Expectation",
     "Frame",
     "Marker",
     "Profile",
     "Profiler",
     "Task",
     "active",
-    "autostart",
     "compare",
     "diff",
     "dump",
@@ -47,8 +43,7 @@ __all__ = [
 ]
 
 _LAZY = {"load": ".read_profile", "merge": ".processes", "schedule": ".schedules", "diff": ".runs", "compare": ".turns",
-         "Comparison": ".turns", "expect": ".contracts",
-         "Expectation": ".contracts"}
+         "expect": ".contracts"}
 
 
 def _made(name: str) -> Any:  # Any: whatever has that name in the module that declares it
@@ -59,15 +54,15 @@ def _made(name: str) -> Any:  # Any: whatever has that name in the module that d
 
 if TYPE_CHECKING:
     from .api import *  # noqa: F403
-    from .contracts import Expectation, expect
+    from .contracts import expect
     from .processes import merge
     from .read_profile import load
     from .runs import diff
     from .schedules import schedule
-    from .turns import Comparison, compare
+    from .turns import compare
 else:
     __getattr__ = _made
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__]

@@ -25,14 +25,12 @@ from .profiler import CAPACITY, Profiler, active, check_options
 from .trace import ENDINGS, write
 
 __all__ = [
-    "SETTINGS",
     "Counter",
     "Domain",
     "Event",
     "Frame",
     "Marker",
     "Task",
-    "autostart",
     "dump",
     "dump_profile",
     "dumps",
@@ -94,7 +92,6 @@ def set_config(**kwargs: object) -> None:  # object: settings of all types, whic
         MXNet's other settings are accepted and have no effect, because everything is always recorded:
         ``profile_all``, ``profile_symbolic``, ``profile_imperative``, ``profile_memory``, ``profile_api``,
         ``dump_period``, ``aggregate_stats``, ``gpu_memory_profile_filename_prefix``.
-        ``profiler.SETTINGS`` describes each setting.
 
     Raises
     ------

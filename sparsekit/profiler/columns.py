@@ -14,7 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["NONE", "SCHEMA", "Column", "Columns", "Ragged", "Strings", "Table", "build", "dtype_of", "merged", "reference_of"]
+__all__ = ["NONE", "SCHEMA", "Column", "Columns", "Ragged", "Strings", "Table", "build", "dtype_of", "empty", "joined", "mapped",
+           "merged", "reference_of"]
 
 #: Table -> column -> kind.  ``text``: number of a text; ``-> t``: row of table ``t``, or ``NONE``; ``[x]``: a list of x for each
 #: row.  A ``+`` marks what mostly grows from row to row, of which the file has the differences.  Times are in nanoseconds since
@@ -81,7 +82,8 @@ class Ragged(NamedTuple):
         begins = np.concatenate([[0], self.ends[:-1]])[rows] if len(self.ends) else np.zeros(0, np.int64)
         lengths = self.ends[rows] - begins if len(self.ends) else begins
         ends = np.cumsum(lengths)
-        places = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(begins - (ends - lengths), lengths)
+        places = np.repeat(begins - (ends - lengths), lengths)
+        places += np.arange(len(places))
         return Ragged(self.values[places], ends.astype(np.int64))
 
 
@@ -206,13 +208,13 @@ class Columns:
                 if rows is not None:
                     values = values.taken(rows) if isinstance(values, Ragged) else values[rows]
                 target = reference_of(SCHEMA[name][column])
-                columns[column] = _moved(values, places[target]) if target in places else values
+                columns[column] = mapped(values, places[target]) if target in places else values
             tables[name] = Table(columns)
         return Columns(tables, self.strings)
 
 
-def _moved(values: Column, places: Array) -> Column:
-    """References after their rows have moved."""
+def mapped(values: Column, places: Array) -> Column:
+    """References after their rows have moved to other places."""
     if isinstance(values, Ragged):
         return Ragged(_mapped(values.values, places), values.ends)
     return _mapped(values, places)
@@ -233,16 +235,16 @@ def build(strings: Strings, **tables: Mapping[str, Given]) -> Columns:
     for name, columns in SCHEMA.items():
         given = tables.get(name, {})
         rows = len(next(iter(given.values()))) if given else 0
-        made[name] = Table({column: _column(kind, given[column], strings) if column in given else _empty(kind, rows)
+        made[name] = Table({column: _column(kind, given[column], strings) if column in given else empty(kind, rows)
                             for column, kind in columns.items()})
     return Columns(made, strings.all())
 
 
 def _column(kind: str, values: Given, strings: Strings) -> Column:
     if isinstance(values, Ragged):
-        return Ragged(values.values.astype(dtype_of(kind)), values.ends)
+        return Ragged(values.values.astype(dtype_of(kind), copy=False), values.ends)
     if isinstance(values, np.ndarray):
-        return values.astype(dtype_of(kind))
+        return values.astype(dtype_of(kind), copy=False)
     if kind.startswith("["):
         flat = [item for row in values for item in row]
         ends = np.cumsum([len(row) for row in values], dtype=np.int64)
@@ -256,7 +258,8 @@ def _array(kind: str, values: Sequence[Any], strings: Strings) -> Array:  # Any:
     return np.array(values, dtype_of(kind))
 
 
-def _empty(kind: str, rows: int) -> Column:
+def empty(kind: str, rows: int) -> Column:
+    """A column that says nothing of its rows."""
     if kind.startswith("["):
         return Ragged(np.zeros(0, dtype_of(kind)), np.zeros(rows, np.int64))
     return np.full(rows, NONE if reference_of(kind) else 0, dtype_of(kind))
@@ -268,13 +271,13 @@ def merged(parts: Sequence[Columns]) -> Columns:
     numbers = [np.array([strings.number(text) for text in part.strings], np.int32) for part in parts]
     tables = {}
     for name, columns in SCHEMA.items():
-        joined: dict[str, Column] = {}
+        together: dict[str, Column] = {}
         for column, kind in columns.items():
             shifts = _shifts(parts, reference_of(kind))
             found = [_renumbered(getattr(getattr(part, name), column), kind, numbers[place], shifts[place])
                      for place, part in enumerate(parts)]
-            joined[column] = _joined(found)
-        tables[name] = Table(joined)
+            together[column] = joined(found)
+        tables[name] = Table(together)
     return Columns(tables, strings.all())
 
 
@@ -293,7 +296,8 @@ def _renumbered(values: Column, kind: str, numbers: Array, shift: int) -> Column
     return np.where(values < 0, values, values + shift).astype(values.dtype) if shift else values
 
 
-def _joined(found: Sequence[Column]) -> Column:
+def joined(found: Sequence[Column]) -> Column:
+    """The rows of several columns of a kind, after each other."""
     first = found[0]
     if not isinstance(first, Ragged):
         return np.concatenate([one for one in found if not isinstance(one, Ragged)])

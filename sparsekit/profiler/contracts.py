@@ -136,7 +136,7 @@ class Expectation:
     def _densified(self, contract: str, most: int, allow: str | Sequence[str]) -> Expectation:
         self._recorded("which arrays became dense")
         left_out = (allow,) if isinstance(allow, str) else tuple(allow)
-        counts = self._profile.densified_by_kind
+        counts = self._profile._densified_by_kind
         found = sum(number for kind, number in counts.items() if kind not in left_out)
         ledger = [record for record in self._profile.ledger if record.kind not in left_out]
         which = "; ".join(
@@ -199,7 +199,7 @@ class Expectation:
         if found is None:
             torch = any(map(is_torch, self._profile.records))
             return self._check(contract, False, f"no {'sparse' if torch else 'row_sparse'} gradient of {owner} was seen",
-                               "make the layer with sparse=True; names are those of prof.gradients()." if torch else
+                               "make the layer with sparse=True; names are those of prof.table(of='gradients')." if torch else
                                "the parameter needs grad_stype='row_sparse'; names are those of "
                                "prof.memory['at_peak'] and of the layers.")
         return self._check(contract, found <= at_most, f"one stored {found} rows")
@@ -250,8 +250,8 @@ class Expectation:
 
     def _whole(self) -> None:
         """Raise if single calls were folded into totals."""
-        if self._profile.folded:
-            raise ContractError(f"{self._profile.folded:,} older events are in the totals only.",
+        if self._profile._data().folded:
+            raise ContractError(f"{self._profile._data().folded:,} older events are in the totals only.",
                                 hint="profile fewer steps, or with Profiler(capacity=…).")
 
     def _gradient_rows(self, owner: str) -> int | None:

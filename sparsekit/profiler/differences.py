@@ -106,7 +106,7 @@ class _Side:
     def __init__(self, profiles: list[Profile]) -> None:
         self.profiles = profiles
         self.groups: dict[GroupKey, _Group] = {}
-        self.folded = sum(profile.folded for profile in profiles)
+        self.folded = sum(profile._data().folded for profile in profiles)
         self.steps: list[float] = []
         self.walls = [profile.wall for profile in profiles]
         self.peak = max(profile.memory["peak_bytes"] for profile in profiles)

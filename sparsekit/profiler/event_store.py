@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from array import array
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,16 +12,17 @@ from ..core import hooks
 from . import describe
 from .allocations import CREATED, RANKS, Allocation, Origin, Sparse, View
 from .clock import Clock
-from .columns import NONE, Columns, Ragged, Strings, build
+from .columns import NONE, Columns, Strings, build
 from .event_buffer import Densified, Flow, Mark, Note, Operation, Plan, Span
-from .groups import COSTS, Sums, sums_of
+from .event_rows import EventRows
+from .groups import COSTS, Sums
 from .memory import ROLE_OF_OUTPUT, MemoryTracker
-from .nesting import Nesting, depths
+from .nesting import Nesting
 from .source_location import line_of
 
 if TYPE_CHECKING:
     import collections
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
     from types import CodeType
 
     from ..base.types import JSON, Array
@@ -64,8 +64,7 @@ class Log:
         self.more_densifications: dict[hooks.Densification, int] = {}
         self.more_marks = 0
         self.nesting = Nesting()
-        self.folded_events = 0
-        self.events = 0
+        self.rows = EventRows()
         self._clock = clock
         self._kinds: list[KindRecord] = []
         self._kind_of: dict[KindKey, int] = {}
@@ -73,20 +72,13 @@ class Log:
         # Number 0 separates inputs from outputs in a key, so descriptions count from 1.
         self._arrays: list[describe.ArrayKey | None] = [None]
         self._array_of: dict[Hashable, int] = {}
-        # By the number of an event: its own arguments as JSON, and the bytes that it says it moved.
-        self._arguments: dict[int, str] = {}
-        self._moved: dict[int, int] = {}
-        # Of an event that makes a sparse array dense, or reads such an array: the number of the former.
-        self._conversions: dict[int, int] = {}
+        # Arguments of single events, as JSON.
+        self._arguments = Strings()
         self._lines: dict[tuple[int, int | None], str] = {}
         self._threads: dict[int, int] = {}
         self._forward_lines: dict[int, str] = {}
         # By kind: number, total, own, shortest and longest time, and bytes of their own, of events that are not kept.
         self._folded: dict[int, list[int]] = {}
-        self.start, self.duration, self.own, self.net = array("q"), array("q"), array("q"), array("q")
-        self.kind, self.node = array("l"), array("q")
-        # For each input of each event the number of the event that wrote it last, and how many inputs there are.
-        self._made_by, self._inputs = array("q"), array("i")
 
     def digest(self, events: list[Operation | Note], dead: collections.deque[Allocation]) -> None:
         """Take events in the order in which they ended, and out of ``dead`` the allocations freed meanwhile."""
@@ -111,8 +103,13 @@ class Log:
                 self._mark(event, event.content, start)
             if graph is not None:
                 graph.add(event)
-        if len(self.start) > self.capacity:
-            self._fold(len(self.start) - self.capacity // 2)
+        if len(self.rows) > self.capacity:
+            self._fold(len(self.rows) - self.capacity // 2)
+
+    @property
+    def events(self) -> int:
+        """Number of events, also of those that are not kept."""
+        return self.rows.total
 
     def thread(self, ident: int) -> int:
         """Small number of a thread, in order of appearance."""
@@ -156,7 +153,7 @@ class Log:
                                   [not _is_one_of(entry, inputs) for entry in listed])
             kind = self._add_kind(key, {**made, "taken": sides[0], "given": sides[1]})
         self._pass_on(inputs, outputs if isinstance(outputs, list) else (outputs,), self._kinds[kind])
-        self._append(kind, thread, start, end, NO_NODE if node is None else node)
+        self._append(kind, thread, start, end, NO_NODE if node is None else node, len(inputs))
 
     def _pass_on(self, inputs: Sequence[Entry], outputs: Sequence[Entry], kind: KindRecord) -> None:
         """Note who wrote the inputs, and what results have of them.
@@ -175,13 +172,12 @@ class Log:
             else:
                 found = None if entry.__class__ is View else self._sparse_origin(kind, entry)
             source = memory if memory is not None or entry.__class__ is View else _source(entry)
-            self._made_by.append(NONE if source is None else source.maker)
+            self.rows.made_by.append(NONE if source is None else source.maker)
             taken.append(memory)
             if found is None:
                 known = False
             elif origin is None or RANKS[found.kind] > RANKS[origin.kind]:
                 origin = found
-        self._inputs.append(len(taken))
         if not taken:
             origin = kind.get("origin")
             if origin is None:
@@ -189,15 +185,15 @@ class Log:
         elif not known and origin is not None and origin.kind == CREATED:
             origin = None  # what it was also computed from may have been sparse
         if kind["converts"]:
-            conversion, least = self.events, 0
+            conversion, least = self.rows.total, 0
         if conversion is not None:
-            self._conversions[self.events] = conversion
+            self.rows.more["conversion"][self.rows.total] = conversion
         sparse = origin is not None and origin.kind in hooks.KINDS
         for entry in outputs:
             memory = entry if entry.__class__ is Allocation else entry.owner if entry.__class__ is View else _source(entry)
             if memory is None:
                 continue
-            memory.maker = self.events
+            memory.maker = self.rows.total
             new = memory not in taken
             # What is written to, or looked at as a view, keeps its own origin unless something sparse was written there.
             if entry.__class__ is not Sparse and (new or sparse):
@@ -260,27 +256,21 @@ class Log:
         if arguments:
             moved = arguments.get("bytes")
             if type(moved) is int and moved > 0:
-                self._moved[self.events] = moved
-            self._arguments[self.events] = _json({str(name): describe.plain(value) for name, value in arguments.items()})
-        self._inputs.append(0)
-        self._append(kind, thread, start, end, NO_NODE)
+                self.rows.more["moved"][self.rows.total] = moved
+            text = _json({str(name): describe.plain(value) for name, value in arguments.items()})
+            self.rows.more["arguments"][self.rows.total] = self._arguments.number(text)
+        self._append(kind, thread, start, end, NO_NODE, 0)
 
     def _add_kind(self, key: KindKey, kind: KindRecord) -> int:
         self._kinds.append(kind)
         self._kind_of[key] = len(self._kinds) - 1
         return len(self._kinds) - 1
 
-    def _append(self, kind: int, thread: int, start: int, end: int, node: int) -> None:
+    def _append(self, kind: int, thread: int, start: int, end: int, node: int, inputs: int) -> None:
         compiling = self._kinds[kind]["lane"] == "compile"
         start, own, compiled = self.nesting.add(thread, start, end, compiling)
         end = max(end, start)  # operators of a table are noted after what was compiled between them
-        self.start.append(start)
-        self.duration.append(end - start)
-        self.own.append(own)
-        self.net.append(max(end - start - compiled, 0))
-        self.kind.append(kind)
-        self.node.append(node)
-        self.events += 1
+        self.rows.append(kind, start, end - start, own, max(end - start - compiled, 0), node, inputs)
 
     def _densified(self, event: Note, content: Densified, now: int) -> None:
         self.densified += 1
@@ -311,28 +301,15 @@ class Log:
 
     def _fold(self, count: int) -> None:
         """Turn the oldest events into totals."""
-        first = self.events - len(self.start)
-        kinds = np.array(self.kind[:count], np.int64)
-        sums = sums_of(kinds, len(self._kinds), np.array(self.net[:count]), np.array(self.own[:count]))
+        sums, moved = self.rows.fold(count, self._thread_of_kind())
         for kind in np.flatnonzero(sums.calls).tolist():
-            _fold_into(self._folded.setdefault(kind, [0] * 6), [int(column[kind]) for column in sums])
-        for number in range(first, first + count):
-            self._arguments.pop(number, None)
-            self._conversions.pop(number, None)
-            if number in self._moved:
-                self._folded[self.kind[number - first]][-1] += self._moved.pop(number)
-        del self._made_by[:sum(self._inputs[:count])]
-        for column in (self.start, self.duration, self.own, self.net, self.kind, self.node, self._inputs):
-            del column[:count]
-        self.folded_events += count
+            _fold_into(self._folded.setdefault(kind, [0] * 6), [int(column[kind]) for column in (*sums, moved)])
         # Of the latest operators the gradients may still come.
         for node in list(self._forward_lines)[:max(0, len(self._forward_lines) - self.capacity)]:
             del self._forward_lines[node]
 
-    def names(self) -> Iterator[tuple[int, str, str]]:
-        """Order of arrival, name and lane of the events kept."""
-        for place, kind in enumerate(self.kind):
-            yield place, self._kinds[kind]["name"], self._kinds[kind]["lane"]
+    def _thread_of_kind(self) -> Array:
+        return np.array([kind["thread"] for kind in self._kinds], np.int64)
 
     # ------------------------------------------------------------------- as columns
 
@@ -348,13 +325,13 @@ class Log:
         process : list
             Times, and the bytes that the whole process held then.
         """
-        strings, rows = Strings(), self.memory.gradient_rows
+        strings, rows = Strings(self._arguments.all()), self.memory.gradient_rows
         ledger = [(time, thread, 1, record) for time, thread, record in self.densifications]
         ledger += [(NONE, NONE, times, record) for record, times in self.more_densifications.items()]
         return build(
-            strings, runs={"wall": [wall], "overhead": [overhead], "events": [self.events], "error": [NONE],
+            strings, runs={"wall": [wall], "overhead": [overhead], "events": [self.rows.total], "error": [NONE],
                            "more_marks": [self.more_marks], "about": [_json(about)]},
-            arrays=self._array_columns(), kinds=self._kind_columns(), events=self._event_columns(strings),
+            arrays=self._array_columns(), kinds=self._kind_columns(), events=self.rows.columns(self._thread_of_kind()),
             folded=self._folded_columns(), holdings=self.memory.holdings(),
             changes=_of_run(self.memory.changes()), ledger=_of_run(_ledger_columns(ledger)),
             marks=_of_run({name: [mark[name] for mark in self.marks] for name in _MARKS}),
@@ -382,31 +359,6 @@ class Log:
                 "storage": [describe.storage(kind["inputs"], kind["outputs"]) for kind in kinds],
                 "inputs": [kind["taken"] for kind in kinds], "outputs": [kind["given"] for kind in kinds]}
 
-    def _event_columns(self, strings: Strings) -> dict[str, Given]:
-        first, count = self.events - len(self.start), len(self.start)
-        kind = np.array(self.kind, np.int64)
-        thread = np.array([one["thread"] for one in self._kinds], np.int64)[kind] if count else kind
-        depth = np.array(depths(thread.tolist(), self.start, self.duration), np.int64)
-        start = np.array(self.start, np.int64)
-        order = np.lexsort((np.arange(count), thread, depth, start))
-        # Where each event stands now, and in front of them those that are not kept any more.
-        places = np.empty(count + 1, np.int64)
-        places[order], places[count] = np.arange(count), NONE
-        lists = Ragged(places[_numbers(self._made_by, first, count)],
-                       np.cumsum(np.array(self._inputs, np.int64), dtype=np.int64)).taken(order)
-        columns = {"kind": kind, "thread": thread, "start": start, "depth": depth}
-        columns |= {name: np.array(getattr(self, name), np.int64) for name in ("duration", "own", "net", "node")}
-        columns["moved"], columns["arguments"], conversion = (np.zeros(count, np.int64) for _ in range(3))
-        conversion += count
-        for number, moved in self._moved.items():
-            columns["moved"][number - first] = moved
-        for number, text in self._arguments.items():
-            columns["arguments"][number - first] = strings.number(text)
-        for number, made in self._conversions.items():
-            conversion[number - first] = made - first if made >= first else count
-        columns["conversion"] = places[conversion]
-        return _of_run({**{name: values[order] for name, values in columns.items()}, "made_by": lists})
-
     def _folded_columns(self) -> dict[str, Given]:
         kinds = [self._kinds[kind] for kind in self._folded]
         found: dict[str, Given] = {name: [kind[name] for kind in kinds] for name in ("name", "lane", "layer")}
@@ -430,16 +382,10 @@ def _json(value: Mapping[str, JSON]) -> str:
     return json.dumps(describe.without_folders(dict(value)), separators=(",", ":"), allow_nan=False) if value else ""
 
 
-def _of_run(columns: dict[str, Given]) -> dict[str, Given]:
+def _of_run(columns: Mapping[str, Given]) -> dict[str, Given]:
     """The same with the number of the only run."""
     rows = len(next(iter(columns.values())))
     return {**columns, "run": np.zeros(rows, np.int64)}
-
-
-def _numbers(made_by: array[int], first: int, count: int) -> Array:
-    """Numbers of events as places among those kept; ``count`` stands for those that are not."""
-    found = np.array(made_by, np.int64)
-    return np.where(found >= first, found - first, count)
 
 
 def _ledger_columns(ledger: Sequence[tuple[int, int, int, hooks.Densification]]) -> dict[str, Given]:
@@ -457,10 +403,10 @@ def _temporary_columns(temporaries: Mapping[tuple[str, str], Sequence[int]]) -> 
 
 def _fold_into(before: list[int], more: list[int]) -> None:
     """Add the sums of more events of a kind."""
-    calls, total, own, shortest, longest = more
+    calls, total, own, shortest, longest, moved = more
     before[3] = min(before[3], shortest) if before[0] else shortest
     before[4] = max(before[4], longest)
-    before[0], before[1], before[2] = before[0] + calls, before[1] + total, before[2] + own
+    before[0], before[1], before[2], before[5] = before[0] + calls, before[1] + total, before[2] + own, before[5] + moved
 
 
 def _operator_kind(plan: Plan, lane: str, layer: str, thread: int, line: str, taken: list[describe.ArrayKey],

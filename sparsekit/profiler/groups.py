@@ -52,7 +52,7 @@ def sums_of(place: Array, groups: int, net: Array, own: Array) -> Sums:
 def _added(place: Array, values: Array, groups: int) -> Array:
     """Sums of integers, exact also beyond the whole numbers that floating point has."""
     total = np.zeros(groups, np.int64)
-    np.add.at(total, place, values.astype(np.int64))
+    np.add.at(total, place, values.astype(np.int64, copy=False))
     return total
 
 
@@ -105,24 +105,27 @@ def _put_together(name: str, place: Array, groups: int, values: Array) -> Array:
 
 def _groups(keys: list[Array], rows: int) -> tuple[Array, Array]:
     """Of each row the number of its group, and of each group its first row."""
-    if not keys:
-        return np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)
-    _, first, place = np.unique(np.stack(keys), axis=1, return_index=True, return_inverse=True)
-    return np.ravel(place), first
+    place, first = np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)
+    for key in keys:  # one after the other: numpy compares rows of numbers by code that may lose an interrupt
+        together = place * (int(key.max(initial=0)) + 1) + key
+        _, first, place = np.unique(together, return_index=True, return_inverse=True)
+    return place, first
 
 
 def _rows(columns: Columns) -> dict[str, Array]:
     """Sums by run and kind, in the order in which they first came."""
     events, kinds = columns.events, columns.kinds
-    pairs, first, place = np.unique(events.run.astype(np.int64) * max(len(kinds), 1) + events.kind, return_index=True,
-                                    return_inverse=True)
-    sums = sums_of(place, len(pairs), events.net, events.own)
-    order = np.argsort(first, kind="stable")
-    kind = (pairs % max(len(kinds), 1))[order]
-    found = {"run": (pairs // max(len(kinds), 1))[order], "kind": kind}
+    pair = events.run * np.int64(len(kinds)) + events.kind
+    pairs = len(columns.runs) * len(kinds)
+    first = np.full(pairs, len(events))
+    first[pair[::-1]] = np.arange(len(events))[::-1]  # the last that is written is the first
+    order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(events))]
+    run, kind = np.divmod(order, max(len(kinds), 1))
+    found = {"run": run, "kind": kind}
+    sums = sums_of(pair, pairs, events.net, events.own)
     found |= {name: values[order] for name, values in zip(TIMES, sums, strict=True)}
     found |= {name: found["calls"] * getattr(kinds, name)[kind] for name in COSTS}
-    found["bytes"] = found["bytes"] + _added(place, events.moved, len(pairs))[order]
+    found["bytes"] = found["bytes"] + _added(pair, events.moved, pairs)[order]
     return found
 
 

@@ -99,9 +99,9 @@ class ProfileMagics(CodeMagics):
         if not options.no_display:
             whole_import("IPython.display").display(prof)
             print(f"Arrays held at most {format_bytes(prof.memory['peak_bytes'])} in this run; "
-                  f"{format_bytes(prof.kept_bytes)} of what operators made in it are kept.")
+                  f"{format_bytes(prof._data().kept_bytes)} of what operators made in it are kept.")
         if pieces:
-            prof.remember(pieces[0].co_filename, "".join(linecache.getlines(pieces[0].co_filename)), self.shell.user_ns)
+            prof._remember(pieces[0].co_filename, "".join(linecache.getlines(pieces[0].co_filename)), self.shell.user_ns)
         if options.fix:
             whole_import("IPython.display").display(prof.try_fixes())
 

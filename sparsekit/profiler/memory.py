@@ -7,12 +7,14 @@ import itertools
 import os
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .allocations import UNCOUNTED, Allocation, AllocationKind, Sparse, View
+from .columns import SCHEMA
+from .columns import dtype_of as column_type
 from .describe import dtype_of, size_of
 from .event_buffer import Assignment, Note, Operation
 
@@ -33,6 +35,8 @@ COARSE = 4096
 MOST_MOLDS = 10_000
 
 ROLE_OF_OUTPUT = {"forward": "activation", "io": "input", "transfer": "input"}
+#: Columns of the table of changes, without that of the run.
+_CHANGES = {name: column_type(SCHEMA["changes"][name]) for name in ("time", "holding", "count", "met")}
 _ROLE_OF_INPUT = {"forward": "input", "io": "input", "transfer": "input"}
 _NO_ROLES: dict[str, str] = {}
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -75,10 +79,13 @@ class MemoryTracker:
         self._count = 0
         self._last_start: dict[int, int] = {}
         self._now = 0
-        # When each piece of memory came or went; 4 times the number of its holding, + 2 if no operator made it, + 1 if it went.
+        # Since the last reading: when each piece of memory came or went, and 4 times the number of its holding, + 2 if no
+        # operator made it, + 1 if it went.
         self._times, self._codes = array("q"), array("q")
-        # Columns of older changes that were put together, and how many of each holding were there from the beginning.
-        self._older: tuple[list[int], ...] = ([], [], [], [])
+        # What has been read; what it begins with, which was there from the beginning; and how many of the next are put together.
+        self._changes = {name: np.zeros(0, dtype) for name, dtype in _CHANGES.items()}
+        self._first: list[tuple[int, int]] = []
+        self._coarse = 0
         self._base: dict[int, int] = {}
         self._holdings: dict[Holding, int] = {}
         # What an operator makes, by the addresses of its plan and of the element type, which are kept alive.
@@ -199,7 +206,7 @@ class MemoryTracker:
             self._now = now
         self._times.append(self._now)
         self._codes.append(code)
-        if len(self._codes) > MAX_CHANGES:
+        if len(self._codes) + len(self._changes["time"]) - len(self._first) - self._coarse > MAX_CHANGES:
             self._leave_out()
 
     def _kind_of(self, allocation: Allocation, component: str, whole: Entry, event: Operation | Note, roles: dict[str, str]
@@ -271,39 +278,52 @@ class MemoryTracker:
 
     def _leave_out(self) -> None:
         """Put the older half of the changes together: of each stretch the highest state and the last one stay."""
-        half = len(self._codes) // 2
-        times, numbers, counts, met = _unpacked(self._times[:half], self._codes[:half])
+        changes = self.changes()
+        begin = len(self._first) + self._coarse
+        half = begin + (len(changes["time"]) - begin + 1) // 2
+        times, numbers, counts, met = (changes[name][begin:half].astype(np.int64) for name in _CHANGES)
         sizes = np.array([holding.bytes for holding in self._holdings], np.int64)
+        found: list[Array] = []
         place = 0
         for last in highest(counts * sizes[numbers], COARSE).tolist():
             part = slice(place, last + 1)
             both, which = np.unique(numbers[part] * 2 + met[part], return_inverse=True)
             sums = np.bincount(which, counts[part], len(both)).astype(np.int64)
             # Those that went first: a state in between must not be higher than both of its neighbours.
-            order = [found for found in np.argsort(sums > 0, kind="stable").tolist() if sums[found]]
-            for key, count in zip(both[order].tolist(), sums[order].tolist(), strict=True):
-                for column, value in zip(self._older, (int(times[last]), key // 2, count, key % 2), strict=True):
-                    column.append(value)
+            order = np.argsort(sums > 0, kind="stable")
+            order = order[sums[order] != 0]
+            found.append(np.array([np.full(len(order), times[last]), both[order] // 2, sums[order], both[order] % 2]))
             place = last + 1
-        del self._times[:half], self._codes[:half]
+        together = np.concatenate(found, axis=1)
+        self._coarse += together.shape[1]
+        self._changes = {name: np.concatenate([changes[name][:begin], rows.astype(changes[name].dtype), changes[name][half:]])
+                         for name, rows in zip(_CHANGES, together, strict=True)}
 
     def holdings(self) -> dict[str, Given]:
         """The table of holdings."""
         return {field: [getattr(one, field) for one in self._holdings] for field in Holding._fields}
 
-    def changes(self) -> dict[str, Given]:
-        """The table of changes; what was there before comes first."""
+    def changes(self) -> Mapping[str, Array]:
+        """The table of changes, whose arrays must not be changed; what was there before comes first."""
         base = [(number, count) for number, count in self._base.items() if count]
+        if base == self._first and not self._codes:
+            return dict(self._changes)
         before = ([0] * len(base), [number for number, _ in base], [count for _, count in base], [1] * len(base))
-        latest = _unpacked(self._times, self._codes)
-        return {name: np.concatenate([np.array(part, np.int64) for part in parts])
-                for name, *parts in zip(("time", "holding", "count", "met"), before, self._older, latest, strict=True)}
+        self._changes = {
+            name: np.concatenate([np.array(first, _CHANGES[name]), older[len(self._first):], self._latest(name)])
+            for (name, older), first in zip(self._changes.items(), before, strict=True)}
+        self._first, self._times, self._codes = base, array("q"), array("q")
+        for values in self._changes.values():
+            values.flags.writeable = False  # whoever reads the profile has these arrays too
+        return dict(self._changes)
 
-
-def _unpacked(times: array[int], codes: array[int]) -> tuple[Array, Array, Array, Array]:
-    """Times, numbers of holdings, how many more there were, and whether no operator made them."""
-    packed = np.array(codes, np.int64)
-    return np.array(times, np.int64), packed >> 2, 1 - 2 * (packed & 1), packed >> 1 & 1
+    def _latest(self, name: str) -> Array:
+        """A column of the changes since the last reading."""
+        if name == "time":
+            return np.frombuffer(self._times, np.int64)
+        codes = np.frombuffer(self._codes, np.int64)
+        found: Array = codes >> 2 if name == "holding" else 1 - 2 * (codes & 1) if name == "count" else codes >> 1 & 1
+        return found.astype(_CHANGES[name])
 
 
 def highest(steps: Array, most: int) -> Array:

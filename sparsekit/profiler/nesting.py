@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..base.types import Array
 
 __all__ = ["Nesting", "depths"]
 
 #: Finished intervals remembered per thread before older ones are put together.
 REMEMBERED = 8192
+
+#: Events that are plain numbers of Python at a time.
+CHUNK = 65_536
 
 
 class Nesting:
@@ -80,16 +88,22 @@ class Nesting:
                 for thread, stack in self._finished.items()}
 
 
-def depths(threads: Sequence[int], starts: Sequence[int], durations: Sequence[int]) -> list[int]:
+def depths(threads: Array, starts: Array, durations: Array) -> Array:
     """How many events each event lies in; events are given in the order in which they ended."""
-    depth = [0] * len(starts)
+    depth = np.zeros(len(starts), np.int16)
     around: dict[int, list[tuple[int, int]]] = {}
-    for place in range(len(starts) - 1, -1, -1):
-        stack = around.setdefault(threads[place], [])
-        start, end = starts[place], starts[place] + durations[place]
-        # An event that contains this one ended after it and began no later.
-        while stack and not (stack[-1][0] <= start and end <= stack[-1][1]):
-            stack.pop()
-        depth[place] = len(stack)
-        stack.append((start, end))
+    for end in range(len(starts), 0, -CHUNK):
+        part = slice(max(0, end - CHUNK), end)
+        columns = [column[part][::-1].tolist() for column in (threads, starts, starts + durations)]
+        found = [_enter(around.setdefault(thread, []), start, last) for thread, start, last in zip(*columns, strict=True)]
+        depth[part] = found[::-1]
     return depth
+
+
+def _enter(stack: list[tuple[int, int]], start: int, end: int) -> int:
+    """Put an interval on those that contain it; give their number."""
+    # An event that contains this one ended after it and began no later.
+    while stack and not (stack[-1][0] <= start and end <= stack[-1][1]):
+        stack.pop()
+    stack.append((start, end))
+    return len(stack) - 1

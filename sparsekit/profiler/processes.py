@@ -196,7 +196,7 @@ def server_profile(told: Mapping[str, Any]) -> Profile:  # Any: plain data of a 
         starts.append(start)
         durations.append(max(0, end) - start)
         owns.append(own)
-    depth = depths([0] * len(starts), starts, durations)
+    depth = depths(np.zeros(len(starts), np.int64), np.array(starts, np.int64), np.array(durations, np.int64)).tolist()
     order = sorted(range(len(starts)), key=lambda place: (starts[place], depth[place], place))
     words = {"name": [_name_of(span) for span in spans], "lane": [span[0] for span in spans]}
     kinds = {pair: number for number, pair in enumerate(dict.fromkeys(zip(*words.values(), strict=True)))}

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import displays
 from ..base.entry import entry
-from ..base.errors import ProfilerError, UnknownNameError
+from ..base.errors import ParameterError, ProfilerError, UnknownNameError
 from ..base.formatting import format_bytes, format_count, format_duration, format_percent
-from ..base.optional import optional_import
 from ..base.tables import folded
 from ..core import hooks
 from .advice import advise
-from .describe import storage
 from .differences import diff
 from .distributed import distributed
 from .group_by_line import PLACES, cell_memory, unplaced
 from .groups import grouped
 from .parts import combined
 from .profile_file import write_columns
+from .special_tables import conversions_table, devices_table, ledger_table, transfers_table
 from .stored import Brief, Stored
 from .table import Table, aggregate, totals_table
 from .torch_gradients import gradients_table
@@ -37,23 +36,17 @@ if TYPE_CHECKING:
     from .distributed import Distributed
     from .source import RecordedRun
     from .stored import Process
-    from .types import Changes, MarkRecord, Memory, Record, TotalRow, Trying
+    from .types import Changes, DeviceRow, MarkRecord, Memory, Record, TotalRow, Trying
     from .what_if import WhatIf
 
 
 __all__ = ["Profile"]
-
-#: Lanes whose counts differ from run to run: compilation happens once a machine, not once a run, and waits are up to others.
-VOLATILE = ("compile", "profiler", "serve", "wait")
 
 #: Operators shorter than so many times what recording one takes are measured roughly.
 SHORT = 20
 
 #: Rows of a report's table of lines.
 MOST_LINES = 50
-
-_LEDGER_COLUMNS = ("operator", "kind", "line", "from", "to", "shape", "bytes before", "bytes after", "times", "remedy")
-_CONVERSION_COLUMNS = ("operator", "line", "from", "to", "shape", "bytes before", "bytes after", "how", "times")
 
 
 class Profile:
@@ -101,23 +94,9 @@ class Profile:
         return float(self._data().accounted)
 
     @property
-    def overhead(self) -> float:
-        """Time the profiler itself took, in microseconds: measured cost of one event times their number.
-
-        The cost of one event is measured in a loop, so the result is a lower bound.  Between operators that fill the
-        processor's caches, an event takes two to three times as long; ``sparsekit bench epoch`` measures this.
-        """
-        return float(self._data().overhead)
-
-    @property
     def events(self) -> int:
         """Number of events, including those folded into totals."""
         return int(self._data().events)
-
-    @property
-    def folded(self) -> int:
-        """Events that exceeded the capacity: they are in the totals, but not in ``records``."""
-        return int(self._data().folded)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -151,15 +130,11 @@ class Profile:
         return int(self._data().densified)
 
     @property
-    def densified_by_kind(self) -> dict[str, int]:
-        """The same by kind; what the file of a trace does not keep in full counts as ``"fallback"``."""
-        data = self._data()
-        counts = dict.fromkeys(hooks.KINDS, 0)
-        for _, _, record in data.densifications:
-            counts[record.kind] += 1
-        for record, number in data.more_densifications.items():
-            counts[record.kind] += number
-        counts[hooks.FALLBACK] += max(0, int(data.densified) - sum(counts.values()))
+    def _densified_by_kind(self) -> dict[str, int]:
+        """The same by kind; a kind that a file says and nobody knows counts as ``"fallback"``."""
+        tables, counts = self.tables, dict.fromkeys(hooks.KINDS, 0)
+        for kind, times in zip(tables.texts(tables.ledger.kind), tables.ledger.times.tolist(), strict=True):
+            counts[kind if kind in counts else hooks.FALLBACK] += times
         return counts
 
     @property
@@ -180,39 +155,6 @@ class Profile:
         between runs; an array in this memory counts while it is in use.
         """
         return self._data().memory
-
-    @property
-    def kept_bytes(self) -> int:
-        """Bytes that operators allocated and that are still held at the end, minus freed bytes of earlier arrays."""
-        return self._data().kept_bytes
-
-    @property
-    def ledger_events(self) -> list[dict[str, Any]]:  # Any: the fields of a ``Densification``
-        """When and on which thread each densification happened, as plain data for a timeline: ``time thread`` and its fields."""
-        return [{"time": now, "thread": thread, **record._asdict(), "shape": list(record.shape)}
-                for now, thread, record in self._data().densifications]
-
-    def to_dataframe(self) -> Any:  # Any: a DataFrame of pandas, which need not be installed
-        """The records as a pandas DataFrame, one row per event; storage types, densities and shapes as columns of text.
-
-        Raises
-        ------
-        MissingPackageError
-            If pandas is not installed.
-        """
-        pandas = optional_import("pandas", "test", "to_dataframe()")
-        columns = (*_COLUMNS, "process") if self._data().parts else _COLUMNS
-        return pandas.DataFrame([_flat(record) for record in self.records], columns=columns)
-
-    def transfers(self) -> Table:
-        """Copies between devices, from and to Python, numpy and scipy, and reads of data: calls, bytes, time and rate of each."""
-        rows = [row for row in self.totals if row["lane"] in ("transfer", "io")]
-        rows.sort(key=lambda row: (-row["bytes"], row["name"]))
-        found = [{"name": row["name"], "lane": row["lane"], "calls": row["calls"], "bytes": row["bytes"], "total": row["total"],
-                  "rate": row["bytes"] / row["total"] * 1e6 if row["total"] else 0.0} for row in rows]
-        cells = [[row["name"], row["lane"], format_count(row["calls"]), format_bytes(row["bytes"]), format_duration(row["total"]),
-                  f"{format_bytes(one['rate'])}/s"] for row, one in zip(rows, found, strict=True)]
-        return Table(("transfer", "lane", "calls", "bytes", "time", "rate"), found, cells, "", "Bytes moved between places")
 
     def diff(self, other: Profile | list[Profile] | tuple[Profile, ...]) -> Diff:
         """What changed in a later run, in calls, bytes and storage types: ``before.diff(after)``; see ``profiler.diff``."""
@@ -254,7 +196,7 @@ class Profile:
         """
         return displays.call("try_fixes", self._step_of(step), self, **options)
 
-    def remember(self, file: str, text: str, names: dict[str, object]) -> None:  # object: globals
+    def _remember(self, file: str, text: str, names: dict[str, object]) -> None:  # object: globals
         """Keep the cell that was profiled, for ``try_fixes()`` and ``timeline()`` without a step."""
         self._cell = file, text, names
 
@@ -272,37 +214,9 @@ class Profile:
         """Most rows that a row_sparse gradient stored, by parameter."""
         return dict(self._data().gradient_rows)
 
-    def conversions(self) -> Table:
-        """Changes of storage type, by operator, line, types and shape: explicit ones and implicit ones.
-
-        Operators, autograd and libraries make implicit changes.  The ledger also has the implicit changes to dense.
-        """
-        groups: dict[tuple[Any, ...], int] = {}  # Any: the columns below
-        for record in self._data().records:
-            if record["lane"] == "convert" and record["kind"] == "op" and record["inputs"] and record["outputs"]:
-                source, target = record["inputs"][0], record["outputs"][0]
-                implicit = bool(record["became_dense"] or record["depth"] or record["attrs"].get("asked") is False)
-                key = (record["name"], record["line"], source["stype"], target["stype"], tuple(source["shape"]), source["bytes"],
-                       target["bytes"], "implicit" if implicit else "asked for")
-                groups[key] = groups.get(key, 0) + 1
-        rows = [dict(zip(_CONVERSION_COLUMNS, (*key, number), strict=True)) for key, number in groups.items()]
-        cells = [[*key[:4], " × ".join(map(str, key[4])), format_bytes(key[5]), format_bytes(key[6]), key[7],
-                  format_count(number)] for key, number in groups.items()]
-        return Table(_CONVERSION_COLUMNS, rows, cells, "", "Changes of storage type")
-
-    def gradients(self) -> Table:
-        """Nonzero rows of PyTorch's gradients by parameter, as counted by ``Profiler(torch=True)``.
-
-        The profiler counts the rows of dense gradients that have two axes or more and 4 kB or more.  It reads every value of
-        such a gradient after the first, second, fourth, eighth … backward pass.  If a weight has more columns than rows, the
-        columns are counted.  For a sparse gradient the number is that of its stored rows.  Until the gradient is coalesced, it
-        may store a row more than once.
-        """
-        return gradients_table(self._data().records)
-
     def table(self, sort_by: str = "self", group_by: str = "op", ascending: bool | None = None,
-              rows: int | None = None) -> Table:
-        """Aggregate the events.
+              rows: int | None = None, of: str = "operators") -> Table:
+        """Aggregate the events, or tell of some of them.
 
         ``moved`` is the bytes that operators read and write, from the sizes of arrays.  Each array that an operator reads counts
         once, with its indices if it is sparse, and each array that it writes counts once.  An array that it reads and writes,
@@ -321,18 +235,49 @@ class Profile:
             By default numbers are sorted in descending order, and names in ascending order.
         rows : int, optional
             Show only the first rows.
+        of : {"operators", "ledger", "conversions", "transfers", "gradients", "devices"}
+            ``"ledger"``: sparse arrays that silently became dense, by operator, line, storage types and shape, with what to do.
+            ``"conversions"``: all changes of storage type, those that the program asks for too.
+            ``"transfers"``: copies between devices, from and to Python, numpy and scipy, and reads of data, with their rates.
+            ``"gradients"``: nonzero rows of PyTorch's gradients by parameter, as ``Profiler(torch=True)`` counts them: for dense
+            gradients of two axes or more and 4 kB or more, after the first, second, fourth, eighth … backward pass, and columns
+            where a weight has more columns than rows; for a sparse gradient the stored rows, of which some may be the same.
+            ``"devices"``: time on GPUs, measured there by events, by operator and context.  The call waits for unfinished work.
+            The time is that from the start of an operator's first work to the end of its last.  ``queuing`` is the time that the
+            processor took to queue this work; where the time is not longer, the device waited for the processor in between.
+            The other parameters are for operators.
 
         Raises
         ------
         UnknownNameError
-            If ``sort_by`` or ``group_by`` is not one of those.
+            If ``sort_by``, ``group_by`` or ``of`` is not one of those.
+        ParameterError
+            If another table than that of operators is to be sorted or grouped.
         """
+        if of != "operators":
+            if (sort_by, group_by, ascending, rows) != ("self", "op", None, None):
+                raise ParameterError(f"The table of {of!r} has its own order and rows, and cannot be sorted, grouped or cut.",
+                                     hint="sort its rows: table(of=…).rows is a list of dict.")
+            return self._special_table(of)
         columns, footer, memory = self.tables, self._footer(), None
         own = None if "process" in group_by else self._own_cost(group_by)
         if group_by in PLACES:
             memory = cell_memory(columns) if group_by == "cell" else None
             footer = f"{footer} {unplaced(columns)}".strip()
         return totals_table(columns, sort_by, group_by, ascending, rows, footer, memory, own)
+
+    def _special_table(self, of: str) -> Table:
+        data = self._data()
+        tables = {"ledger": lambda: ledger_table(data), "conversions": lambda: conversions_table(data.records),
+                  "transfers": lambda: transfers_table(self.totals), "gradients": lambda: gradients_table(data.records),
+                  "devices": lambda: devices_table(self._device_rows())}
+        if of not in tables:
+            raise UnknownNameError.of("table", of, ("operators", *tables))
+        return tables[of]()
+
+    def _device_rows(self) -> list[DeviceRow]:
+        """Time on GPUs; only a profiler measures it."""
+        return []
 
     @property
     def processes(self) -> list[Process]:
@@ -364,10 +309,6 @@ class Profile:
             If the profile has no exchange with a server.
         """
         return distributed(self._data())
-
-    def lanes(self) -> Table:
-        """Totals per lane, including the profiler's own cost."""
-        return self.table("self", "lane")
 
     def _own_cost(self, group_by: str) -> TotalRow | None:
         """The row of what the profiler itself took, as if each event had taken the same; None if nothing was recorded."""
@@ -403,34 +344,6 @@ class Profile:
         found = grouped(self.tables, "name", "lane", "layer", "storage")
         calls = found["calls"] * (found["storage"] > 0)
         return int(calls.sum()), int(calls[found["total"] < time * 1000 * found["calls"]].sum())
-
-    def ledger_table(self) -> Table:
-        """Densifications grouped by operator, line, storage types and shape."""
-        groups: dict[hooks.Densification, int] = {}
-        for record in self.ledger:
-            groups[record] = groups.get(record, 0) + 1
-        for record, number in self._data().more_densifications.items():
-            groups[record] = groups.get(record, 0) + number
-        cells = [[r.op, r.kind, r.line, r.source, r.target, " × ".join(map(str, r.shape)), format_bytes(r.bytes_before),
-                  format_bytes(r.bytes_after), format_count(n), r.remedy] for r, n in groups.items()]
-        rows = [{**record._asdict(), "times": number} for record, number in groups.items()]
-        return Table(_LEDGER_COLUMNS, rows, cells, "", "Sparse arrays that silently became dense")
-
-    def skeleton(self) -> str:
-        """Operators and their numbers of calls, without times: equal for every run of a deterministic program."""
-        tree: dict[str, dict[str, dict[str, int]]] = {}
-        columns = self.tables
-        found = grouped(columns, "lane", "layer", "name", "storage")
-        texts = [columns.texts(found[name]) for name in ("lane", "layer", "name", "storage")]
-        for lane, layer, name, types, calls in zip(*texts, found["calls"].tolist(), strict=True):
-            _count(tree, lane, layer, name, types, calls)
-        lines: list[str] = []
-        for lane in sorted(tree, key=hooks.LANES.index):
-            lines.append(lane)
-            for layer, calls in tree[lane].items():
-                lines.append(f"  {layer}")
-                lines += [f"    {name} x{number}" for name, number in calls.items()]
-        return "\n".join(lines)
 
     # Any: a widget, a layer above; object: what the step returns, and the widget's options
     def timeline(self, step: Callable[[], object] | None = None, **options: object) -> Any:
@@ -473,7 +386,8 @@ class Profile:
 
     def _instants(self) -> list[Mapping[str, object]]:  # object: fields of marks and of densifications
         """What a timeline shows beside the operators: markers, counters, and arrays that silently became dense."""
-        dense = ({**event, "how": event["kind"], "kind": "densification", "name": event["op"]} for event in self.ledger_events)
+        dense = [{"time": now, "thread": thread, **record._asdict(), "shape": list(record.shape), "how": record.kind,
+                  "kind": "densification", "name": record.op} for now, thread, record in self._data().densifications]
         return [*self.marks, *dense]
 
     def graph(self, title: str = "") -> Any:  # Any: a display, a layer above
@@ -538,7 +452,7 @@ class Profile:
         memory = there._memory_shown()
         places = [there.table(group_by=by, rows=MOST_LINES).plain() for by in ("cell", "line")
                   if any(record["line"] for record in there.records)]
-        advice, gradients = there.advice(), there.gradients()
+        advice, gradients = there.advice(), there.table(of="gradients")
         advised = advice.table().plain() if len(advice) else repr(advice)
         del there, advice
         sections: list[tuple[str, object]] = [  # object: a report shows text, tables and displays
@@ -551,7 +465,7 @@ class Profile:
         if places:
             sections.append(("By cell or file, and line", places))
         if self.densified:
-            sections.append(("Became dense", self.ledger_table().plain()))
+            sections.append(("Became dense", self.table(of="ledger").plain()))
         if gradients.rows:
             sections.append(("Gradients", gradients.plain()))
         sections.append(("Advice", advised))
@@ -574,7 +488,7 @@ class Profile:
         data = self._data()
         peak = data.memory.get("peak_bytes", 0)
         dense = f"{format_count(data.densified)} sparse {'array' if data.densified == 1 else 'arrays'} silently became dense"
-        natural = self.densified_by_kind[hooks.NATURAL]
+        natural = self._densified_by_kind[hooks.NATURAL]
         if natural:
             dense += f", {format_count(natural)} of them by nature" if natural < data.densified else ", by nature"
         return (f"{format_count(data.events)} events in {format_duration(data.wall)}, "
@@ -600,29 +514,8 @@ class Profile:
         parts = [self.timeline_figure().html, self.memory_figure().html,
                  folded(self.table(rows=12).html, "The operators as a table")]
         if self.densified:
-            parts.append(folded(self.ledger_table().html, "What became dense, as a table"))
-        gradients = Profile(self._data().aside()).gradients()
+            parts.append(folded(self.table(of="ledger").html, "What became dense, as a table"))
+        gradients = Profile(self._data().aside()).table(of="gradients")
         if gradients.rows:
             parts.append(folded(gradients.html, "Gradients as a table"))
         return "\n".join(parts)
-
-
-_COLUMNS = ("name", "kind", "lane", "start", "duration", "self", "depth", "layer", "node", "fallback", "bytes", "flops",
-            "dense_flops", "line", "thread", "inputs", "outputs", "storage", "density", "attrs")
-
-
-def _flat(record: Record) -> dict[str, object]:  # object: a row of a table of any columns
-    """A record with its arrays as text: ``csr 10x1000 float32``."""
-    arrays = {side: ", ".join(f"{a['stype']} {'x'.join(map(str, a['shape'])) or 'scalar'} {a['dtype']}" for a in record[side])
-              for side in ("inputs", "outputs")}
-    density = min((a["density"] for a in (*record["inputs"], *record["outputs"])), default=None)
-    return {**record, **arrays, "storage": storage(record["inputs"], record["outputs"]), "density": density,
-            "attrs": ", ".join(f"{name}={value}" for name, value in record["attrs"].items())}
-
-
-def _count(tree: dict[str, dict[str, dict[str, int]]], lane: str, layer: str, name: str, types: str, calls: int) -> None:
-    if lane in VOLATILE:
-        return
-    names = tree.setdefault(lane, {}).setdefault(layer or "(no layer)", {})
-    label = f"{name} ({types})" if types else name
-    names[label] = names.get(label, 0) + calls

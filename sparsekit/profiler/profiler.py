@@ -305,17 +305,8 @@ class Profiler(Profile, Scoped):
         """Mark a part of the run, as a ``with`` block or a decorator."""
         return Span(self, name)
 
-    def device_times(self) -> list[DeviceRow]:
-        """Time on GPUs, measured there by events: a row for each operator and context, the longest first.
-
-        The call waits for unfinished work on the GPUs.  Rows have ``op``, ``context``, ``calls``, ``milliseconds`` and
-        ``queuing``.  The list is empty without a GPU.  The other times of a profile are times of the processor, which only
-        queues the work.
-
-        ``milliseconds`` is the time from the start of the operator's first work on the device to the end of its last.
-        ``queuing`` is the time, in milliseconds, that the processor took to queue this work.  If ``milliseconds`` is not
-        longer than ``queuing``, the device waited for the processor in between, and its own work took less.
-        """
+    def _device_rows(self) -> list[DeviceRow]:
+        """Time on GPUs, the longest first."""
         sums: dict[tuple[str, str], tuple[int, float, float]] = {}
         for part in self._device_work:
             for key, more in part.sums().items():

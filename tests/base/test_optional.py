@@ -21,7 +21,6 @@ NEEDED = {
     "traitlets": ["profile.timeline()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
     "IPython": ["mx.load_ipython_extension(None)", "load('course.saved')"],
     "matplotlib": ["mx.widgets.curves_figure({'a': [1, 2]}).on(None)", "mx.widgets.monitor_figure({}).svg"],
-    "pandas": ["profile.to_dataframe()"],
     "ray": ["mx.dist.run(print)", "main('bench', 'dist')"],
     "torch": ["x.astorch()", "mx.Profiler(torch=True)", "load('bench.torch_seen_worker').Worker().versions()",
               "load('examples.training_run')._by_torch(None, None)"],

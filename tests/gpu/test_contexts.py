@@ -251,11 +251,11 @@ def test_metrics_take_arrays_from_a_gpu():
 def test_a_profile_has_times_of_the_device():
     with mx.Profiler() as profile:
         nd.sparse.dot(csr(), nd.ones((4, 2), ctx=GPU))
-    found = profile.device_times()
+    found = profile.table(of="devices").rows
     assert {"op", "context", "calls", "milliseconds", "queuing"} == set(found[0])
     assert all(row["queuing"] > 0 for row in found)
     assert ("dot", "gpu(0)", 1) in {(row["op"], row["context"], row["calls"]) for row in found}
-    assert not mx.Profiler().device_times()
+    assert not mx.Profiler().table(of="devices").rows
     assert profile.memory["devices"]["gpu(0)"]["used"] == 1 << 20
 
 
@@ -266,7 +266,7 @@ def test_times_of_the_device_before_and_after_a_pause_add_up():
     for _ in range(2):
         for _ in range(3):
             x + 1
-        sums.append(profile.pause().device_times()[0])
+        sums.append(profile.pause().table(of="devices").rows[0])
         profile.resume()
     profile.stop()
     assert [row["calls"] for row in sums] == [3, 6]
@@ -326,9 +326,9 @@ def test_device_times_of_a_long_run_are_all_counted(monkeypatch):
     with mx.Profiler() as profile:
         for _ in range(50):
             x + 1
-    rows = {row["op"]: row["calls"] for row in profile.device_times()}
+    rows = {row["op"]: row["calls"] for row in profile.table(of="devices").rows}
     assert rows == {"_plus_scalar": 50}
-    assert {row["op"]: row["calls"] for row in profile.device_times()} == rows
+    assert {row["op"]: row["calls"] for row in profile.table(of="devices").rows} == rows
 
 
 def test_without_a_gpu_the_context_is_refused_and_nothing_breaks(monkeypatch):

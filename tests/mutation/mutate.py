@@ -53,7 +53,9 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "optimizer": (("sparsekit/optimizer/*.py",), ("tests/optimizer", "tests/gluon/test_training_golden.py")),
     "trainer": (("sparsekit/gluon/trainer*.py",), ("tests/gluon/test_trainer.py", "tests/gluon/test_training_golden.py",
                                                    "tests/kvstore")),
-    "profiler": (("sparsekit/profiler/*.py",), ("tests/profiler",)),
+    "profiler": (("sparsekit/profiler/*.py",), ("tests/profiler", "tests/dist/test_profile.py")),
+    "figures": (("sparsekit/figures/*.py",), ("tests/figures",)),
+    "fixes": (("sparsekit/fixes/**/*.py",), ("tests/fixes",)),
     "io": (("sparsekit/io/*.py",), ("tests/io",)),
     "module": (("sparsekit/module/*.py", "sparsekit/compat/module/*.py"),
                ("tests/module", "tests/compat", "tests/test_callback.py", "tests/dist/test_module.py")),
@@ -87,7 +89,7 @@ INTERPRETED = ("tests/optimizer tests/kernels/test_activation.py tests/core/test
 EQUIVALENT = HERE / "equivalent.json"
 
 #: Folders that hold no test of these parts, and are not copied.
-NOT_COPIED = ("notebooks", "tests/browser", "tests/mxnet_docs", ".git")
+NOT_COPIED = ("tests/browser", "tests/mxnet_docs", ".git")
 
 #: Tests that measure time or stop threads: where one fails, it is run without the fault, too.
 SHAKY = ("tests/profiler", "tests/kernels", "tests/faults", "tests/core/test_cost", "tests/core/test_huge",

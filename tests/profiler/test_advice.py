@@ -212,7 +212,7 @@ def test_a_result_that_is_dense_by_nature():
     with Profiler() as prof:
         made = mx.nd.log(1 + data)
     found = rules(prof)["dense_by_nature"]
-    assert (made.stype, prof.densified_by_kind) == ("default", {"fallback": 0, "dense by nature": 1})
+    assert (made.stype, prof._densified_by_kind) == ("default", {"fallback": 0, "dense by nature": 1})
     assert found.where.startswith("_plus_scalar (forward) at test_advice.py:")
     assert found.amount == made._store.nbytes - data.nbytes
     with Profiler() as prof:
@@ -254,7 +254,7 @@ def test_equal_transfers():
         for _ in range(3):
             span("copy cpu(0) -> gpu(0)", "transfer", 5, bytes=100_000)
     assert rules(prof)["repeated_transfer"].amount == 200_000
-    assert prof.transfers().rows[0]["bytes"] == 300_000
+    assert prof.table(of="transfers").rows[0]["bytes"] == 300_000
 
 
 def lesson(rule):

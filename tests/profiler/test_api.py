@@ -179,7 +179,7 @@ from types import SimpleNamespace
 import numpy as np
 from sparsekit import profiler
 from sparsekit.core import hooks
-profiler.autostart()
+profiler.api.autostart()
 plan = SimpleNamespace(op=SimpleNamespace(name="add", lane=None), attrs={}, fallback=False)
 if hooks.sink is not None:
     hooks.sink.op(plan, time.perf_counter_ns(), time.perf_counter_ns(), (), (np.zeros(3),), None)
@@ -189,7 +189,7 @@ if hooks.sink is not None:
 @pytest.mark.parametrize("value", ["0", "", "off"])
 def test_a_script_is_not_profiled(value, monkeypatch):
     monkeypatch.setenv("SPARSEKIT_PROFILE", value)
-    profiler.autostart()
+    profiler.api.autostart()
     assert hooks.sink is None
 
 

@@ -120,6 +120,12 @@ def test_what_is_undisturbed_gives_what_it_gives_and_raises_what_it_raises():
     assert found == [thread.ident]
 
 
+def test_a_thread_that_python_gives_up_for_lack_of_memory_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("_thread.start_new_thread", lambda _, __: 1)
+    with pytest.raises(MemoryError):
+        undisturbed(lambda: 3)
+
+
 def test_a_signal_is_raised_when_the_work_is_done(alarm):
     done = []
 

@@ -38,7 +38,7 @@ def test_old_names_warn_as_in_mxnet(old, arguments):
 
 def test_every_setting_is_explained_and_taken(monkeypatch):
     monkeypatch.setattr(api, "_config", dict(api._config))
-    for name, (default, what) in profiler.SETTINGS.items():
+    for name, (default, what) in api.SETTINGS.items():
         assert len(what) > 10
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -48,7 +48,7 @@ def test_every_setting_is_explained_and_taken(monkeypatch):
 def test_settings_have_mxnets_defaults():
     mxnets = {"filename": "profile.json", "profile_all": False, "profile_symbolic": True, "profile_imperative": True,
               "profile_memory": True, "dump_period": 1.0, "aggregate_stats": False, "profile_process": "worker"}
-    assert {name: profiler.SETTINGS[name][0] for name in mxnets} == mxnets
+    assert {name: api.SETTINGS[name][0] for name in mxnets} == mxnets
 
 
 @pytest.mark.parametrize(("settings", "error"), [

@@ -94,7 +94,7 @@ def test_domains_stay_apart_when_events_are_folded(library):
                 pass
     profiler.set_state("stop")
     held = api._Shared.profiler
-    held._run.log._fold(len(held._run.log.start))
+    held._run.log._fold(len(held._run.log.rows))
     found = json.loads(profiler.dumps(format="json"))["Time"]
     assert {name: rows["work"]["Count"] for name, rows in found.items()} == {"one": 5, "two": 10}
 

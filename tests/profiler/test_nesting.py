@@ -41,7 +41,7 @@ def test_own_times_are_exact_for_whatever_nests(forest):
     if all(start < end for start, end, _, _ in events):  # without empty intervals there is only one reading
         assert own == [event[2] for event in events]
         starts, lengths = [event[0] for event in events], [event[1] - event[0] for event in events]
-        assert depths([0] * len(events), starts, lengths) == [event[3] for event in events]
+        assert depths(*np.array([[0] * len(events), starts, lengths], int)).tolist() == [event[3] for event in events]
 
 
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 300)), max_size=30))

@@ -1,13 +1,11 @@
 """What displays and tables are drawn from: plain data, for any name and for no event at all."""
 
-import json
 import subprocess
 import sys
 import textwrap
 
 import pytest
 
-import sparsekit as mx
 from sparsekit.core import hooks
 from sparsekit.profiler import Profiler, load
 
@@ -37,12 +35,11 @@ def test_odd_names_are_kept_written_read_and_escaped(library, tmp_path):
 def test_a_profile_of_nothing_shows_itself_everywhere(tmp_path):
     with Profiler() as prof:
         pass
-    assert prof.records == prof.totals == prof.ledger == prof.ledger_events == prof.marks == []
-    assert prof.skeleton() == ""
+    assert prof.records == prof.totals == prof.ledger == prof.marks == []
     assert len(prof.table(group_by="cell")) == 0
     assert prof.memory["peak_bytes"] == 0
-    for shown in (prof, prof.table(), prof.lanes(), prof.ledger_table(), prof.transfers(), prof.advice(), prof.what_if(),
-                  prof.diff(prof)):
+    tables = [prof.table(of=of) for of in ("ledger", "transfers", "conversions", "gradients", "devices")]
+    for shown in (prof, prof.table(), prof.table(group_by="lane"), *tables, prof.advice(), prof.what_if(), prof.diff(prof)):
         bundle = shown._repr_mimebundle_()
         assert bundle["text/html"]
         assert bundle["text/plain"]
@@ -50,29 +47,12 @@ def test_a_profile_of_nothing_shows_itself_everywhere(tmp_path):
     assert prof.memory_figure().html
     assert prof.to_html(tmp_path / "page.html").stat().st_size
     assert load(prof.save(tmp_path / "run.npz")).records == []
-    assert len(prof.to_dataframe()) == 0
-
-
-def test_a_dataframe_has_a_row_an_event_and_text_for_arrays(profile):
-    frame = profile.to_dataframe()
-    assert len(frame) == len(profile.records)
-    dot = frame[(frame["name"] == "dot") & (frame["lane"] == "forward")].iloc[0]
-    assert dot["inputs"] == "csr 2x1000 float32, default 1000x8 float32"
-    assert dot["storage"] == "csr, default -> default"
-    assert dot["density"] == 0.002
-
-
-def test_without_pandas_the_error_says_what_to_install(profile, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(mx.base.errors.MissingPackageError, match=r"to_dataframe\(\) needs the package 'pandas'"):
-        profile.to_dataframe()
 
 
 def test_densifications_have_a_time_and_a_thread_for_the_timeline(profile):
-    (found,) = profile.ledger_events
-    assert 0 <= found["time"] <= profile.wall
-    assert (found["thread"], found["op"], found["shape"]) == (0, "dot", [2, 1000])
-    json.dumps(found)
+    ledger = profile.tables.ledger
+    assert 0 <= ledger.time[0] <= profile.wall * 1000
+    assert (ledger.thread.tolist(), profile.tables.texts(ledger.op), ledger.shape.lists()) == ([0], ["dot"], [[2, 1000]])
 
 
 def test_what_an_operator_makes_and_frees_inside_is_a_temporary(library):
@@ -107,7 +87,7 @@ with mx.Profiler() as prof:
         x * x
 calls = {row["name"]: row["calls"] for row in prof.totals if row["lane"] == "forward"}
 moved = {row["name"]: row["bytes"] for row in prof.totals if row["lane"] == "forward"}
-print((process_bytes() - before) // 1_000_000, prof.folded > 0, sorted(calls.values()), set(moved.values()))
+print((process_bytes() - before) // 1_000_000, prof._data().folded > 0, sorted(calls.values()), set(moved.values()))
 """
 
 

@@ -7,6 +7,7 @@ from sparsekit.base.errors import MissingPackageError, ProfilerError, UnknownNam
 from sparsekit.core import hooks
 from sparsekit.profiler import Profiler, active
 from sparsekit.profiler.table import GROUPS, _natural
+from tests.profiler.skeletons import skeleton
 
 
 def test_one_profiler_at_a_time(library):
@@ -98,9 +99,9 @@ def test_folding_is_exact(library, step):
         return prof
 
     whole, folded = run(1_000_000, 100_000), run(50, 7)
-    assert whole.folded == 0
-    assert folded.folded > 300
-    assert folded.folded + len(folded.records) == folded.events
+    assert whole._data().folded == 0
+    assert folded._data().folded > 300
+    assert folded._data().folded + len(folded.records) == folded.events
     assert len(folded.records) <= 50
 
     def counts(prof):
@@ -108,7 +109,7 @@ def test_folding_is_exact(library, step):
                 for row in prof.totals if row["lane"] != "profiler"}
 
     assert counts(whole) == counts(folded)
-    assert whole.skeleton() == folded.skeleton()
+    assert skeleton(whole) == skeleton(folded)
     assert whole.memory["peak_bytes"] == folded.memory["peak_bytes"]
     for prof in (whole, folded):
         assert 0 < sum(row["self"] for row in prof.totals) <= prof.wall
@@ -144,9 +145,9 @@ def test_wall_time_is_accounted_for(library, clock):
         library.run("dot", (), library.dense(1), inside=lambda: clock.sleep(0.02))
         clock.sleep(0.02)
     assert prof.accounted == pytest.approx(0.5, abs=0.01)
-    lanes = {row["lane"]: row for row in prof.lanes()}
+    lanes = {row["lane"]: row for row in prof.table(group_by="lane")}
     assert lanes["forward"]["calls"] == 1
-    assert lanes["profiler"]["self"] == pytest.approx(prof.overhead, abs=0.01)
+    assert lanes["profiler"]["self"] == pytest.approx(prof._data().overhead, abs=0.01)
     assert sum(row["self"] for row in lanes.values()) <= prof.wall
 
 
@@ -179,7 +180,7 @@ def test_spans_as_blocks_and_decorators(library):
 def test_the_ledger_is_kept(profile):
     assert profile.densified == 1
     assert profile.ledger[0].op == "dot"
-    assert "train.py:7" in repr(profile.ledger_table())
+    assert "train.py:7" in repr(profile.table(of="ledger"))
 
 
 def test_the_skeleton_is_the_same_for_every_run(library, step):
@@ -188,11 +189,10 @@ def test_the_skeleton_is_the_same_for_every_run(library, step):
         with Profiler() as prof:
             for number in range(5):
                 step(node=number)
-        found.add(prof.skeleton())
+        found.add(tuple(skeleton(prof)))
     assert found == {(
-        "forward\n  dense0\n    dot (csr, default -> default) x5\n"
-        "backward\n  dense0\n    dot (csr, default -> row_sparse) x5\n"
-        "update\n  (no layer)\n    sgd_update (default, row_sparse -> default) x5")}
+        ("backward", "dense0", "dot (csr, default -> row_sparse)", 5), ("forward", "dense0", "dot (csr, default -> default)", 5),
+        ("update", "", "sgd_update (default, row_sparse -> default)", 5))}
 
 
 def test_a_profile_shows_itself(profile):

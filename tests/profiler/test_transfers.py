@@ -93,7 +93,7 @@ def test_a_metric_shows_what_it_takes_and_transfers_sum_it_up():
     with mx.Profiler() as prof:
         for _ in range(5):
             metric.update([labels], [scores])
-    (row,) = prof.transfers().rows
+    (row,) = prof.table(of="transfers").rows
     assert (row["name"], row["calls"], row["bytes"]) == ("copy cpu(0) -> numpy", 10, 10 * 256)
     assert 0 < row["total"] < prof.wall
 

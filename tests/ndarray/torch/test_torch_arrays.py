@@ -91,7 +91,7 @@ def test_copied_bytes_are_counted(torch):
             (lambda: x.astorch(), "copy cpu(0) -> torch", 8 * size + 8 * (size + 1)), (lambda: x.astorch(copy=False), None, 0)):
         with mx.Profiler() as profile:
             call()
-        found = {row["name"]: row["bytes"] for row in profile.transfers()}
+        found = {row["name"]: row["bytes"] for row in profile.table(of="transfers")}
         assert found == ({name: copied} if name else {})
 
 

@@ -78,7 +78,7 @@ def test_what_is_advised_with_every_optimizer_runs_and_what_is_refused_is_not_ad
             prof, found = trained(torch, lambda: torch.nn.Embedding(ROWS, WIDTH), make)
         except (RuntimeError, ValueError, TypeError, AssertionError):
             continue  # the program itself does not run
-        assert prof.gradients().rows[0]["most"] <= 40
+        assert prof.table(of="gradients").rows[0]["most"] <= 40
         for one in found:
             runs(torch, one.remedy, make)
             advised.add((kind.__name__, *options))
@@ -235,7 +235,7 @@ def test_the_weight_of_a_convolution_gets_no_advice_about_rows(torch):
     layer = torch.nn.Conv2d(1, 40, 25)
     with mx.Profiler(torch=True) as prof:
         layer(torch.rand(1, 1, 25, 25))[:, :3].sum().backward()
-    (row,) = prof.gradients().rows
+    (row,) = prof.table(of="gradients").rows
     assert (row["axis"], row["most"]) == ("columns", 625)
-    assert "625 of 625 columns" in repr(prof.gradients())
+    assert "625 of 625 columns" in repr(prof.table(of="gradients"))
     assert [one for one in prof.advice() if one.rule == "zero_rows"] == []

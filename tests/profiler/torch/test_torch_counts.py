@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarn
 
 
 def by_hand(gradient):
-    """Rows or columns of a gradient that are not zero, as ``prof.gradients()`` counts them."""
+    """Rows or columns of a gradient that are not zero, as ``prof.table(of="gradients")`` counts them."""
     if gradient.is_sparse:
         return len(set(gradient._indices()[0].tolist()))
     matrix = gradient.flatten(1)
@@ -22,7 +22,7 @@ def by_hand(gradient):
 
 
 def counts(prof):
-    return {row["parameter"]: row for row in prof.gradients().rows}
+    return {row["parameter"]: row for row in prof.table(of="gradients").rows}
 
 
 def model(torch, rows, width, sparse, checkpointed, bag):
@@ -76,7 +76,7 @@ def test_a_row_that_is_stored_often_is_counted_once(torch):
         net(torch.randint(98, (300,))).sum().backward()
     row = counts(prof)["Embedding.weight"]
     assert (row["most"], row["stored"]) == (by_hand(net.weight.grad), 300)
-    assert f"{row['most']} of 98 rows" in repr(prof.gradients())
+    assert f"{row['most']} of 98 rows" in repr(prof.table(of="gradients"))
     (found,) = [one for one in prof.advice() if one.rule == "full_rows"]
     assert f"stores {row['most']} of its 98 rows" in found.reason
 
@@ -88,7 +88,7 @@ def test_the_weight_of_a_convolution_has_no_more_columns_than_it_has(torch, shap
     with mx.Profiler(torch=True) as prof:
         (weight * (torch.rand(shape) < 0.1)).sum().backward()
         optimizer.step()
-    (row,) = prof.gradients().rows
+    (row,) = prof.table(of="gradients").rows
     assert row["most"] == by_hand(weight.grad) <= max(shape[0], weight[0].numel())
 
 
@@ -126,13 +126,13 @@ def test_a_parameter_of_every_third_pass_is_counted_too(torch):
             nets[number % 3](torch.arange(number + 1)).sum().backward()
             nets[number % 3].weight.grad, kept = None, nets[number % 3].weight.grad
             assert kept is not None
-    assert sorted(row["times"] for row in prof.gradients().rows) == [3, 3, 3]
+    assert sorted(row["times"] for row in prof.table(of="gradients").rows) == [3, 3, 3]
 
 
 def test_a_run_without_gradients_says_what_would_have_been_counted(torch):
     with mx.Profiler(torch=True) as prof:
         torch.ones(3).add(1)
-    assert "torch=True" not in repr(prof.gradients())
+    assert "torch=True" not in repr(prof.table(of="gradients"))
 
 
 # What only reads a sparse tensor

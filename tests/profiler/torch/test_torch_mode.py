@@ -218,7 +218,7 @@ def test_a_conversion_that_the_user_asks_for_is_not_in_the_ledger(torch):
     assert prof.ledger == []
     assert set(names(prof)) == set(names(prof, "convert"))
     assert [(row["from"], row["to"], row["shape"], row["bytes before"], row["bytes after"], row["how"])
-            for row in prof.conversions().rows] == [
+            for row in prof.table(of="conversions").rows] == [
         ("coo", "default", (50, 50), 50 * 20, 50 * 50 * 4, "asked for"),
         ("coo", "csr", (50, 50), 50 * 20, 50 * 12 + 51 * 8, "asked for")]
 
@@ -229,7 +229,7 @@ def test_a_conversion_that_a_library_makes_is_implicit(torch):
     with mx.Profiler(torch=True) as prof:
         emb(torch.tensor([1, 1, 2])).sum().backward()
         optimizer.step()
-    (row,) = [row for row in prof.conversions().rows if row["operator"] == "aten::_coalesce"]
+    (row,) = [row for row in prof.table(of="conversions").rows if row["operator"] == "aten::_coalesce"]
     assert (row["how"], row["bytes before"], row["bytes after"]) == ("implicit", 3 * (WIDTH * 4 + 8), 2 * (WIDTH * 4 + 8))
     assert prof.ledger == []
 
@@ -295,11 +295,11 @@ def test_rows_of_dense_gradients_are_counted(torch):
     with mx.Profiler(torch=True) as prof:
         for _ in range(5):
             step(torch, model, optimizer, tokens, labels)
-    (row,) = prof.gradients().rows
+    (row,) = prof.table(of="gradients").rows
     assert (row["parameter"], row["most"], row["least"], row["shape"]) == ("emb.weight", 5, 5, (ROWS, WIDTH))
     assert row["times"] == 3, "of the first, the second and the fourth backward pass"
     assert (row["bytes"], row["as_rows"]) == (ROWS * WIDTH * 4, 5 * (WIDTH * 4 + 8))
-    assert "5 of 1,000 rows" in repr(prof.gradients())
+    assert "5 of 1,000 rows" in repr(prof.table(of="gradients"))
 
 
 def test_a_gradient_is_counted_before_the_program_takes_it_away(torch):
@@ -309,7 +309,7 @@ def test_a_gradient_is_counted_before_the_program_takes_it_away(torch):
         emb.weight.grad = None
         emb(torch.tensor([1])).sum().backward()
         del emb
-    (row,) = prof.gradients().rows
+    (row,) = prof.table(of="gradients").rows
     assert (row["most"], row["least"], row["times"]) == (2, 1, 2)
 
 
@@ -410,7 +410,7 @@ def test_trace_report_diff_and_displays(torch, tmp_path):
     path = prof.save(tmp_path / "trace.npz")
     again = mx.profiler.load(path)
     assert [record["name"] for record in again.records] == [record["name"] for record in prof.records]
-    assert again.gradients().rows == prof.gradients().rows
+    assert again.table(of="gradients").rows == prof.table(of="gradients").rows
     assert again.ledger == prof.ledger
     page = prof.to_html(tmp_path / "report.html").read_text()
     assert "as rows" in page

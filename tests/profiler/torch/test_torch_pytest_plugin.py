@@ -42,7 +42,7 @@ def test_dense():
 def test_fixture(sparse_profile):
     step(False)
     sparse_profile.stop()
-    assert "30 of 50,000 rows" in str(sparse_profile.gradients())
+    assert "30 of 50,000 rows" in str(sparse_profile.table(of="gradients"))
 '''
 
 

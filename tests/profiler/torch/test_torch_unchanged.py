@@ -262,8 +262,8 @@ def test_what_the_profiler_computes_is_hidden_from_the_programs_own_modes(torch)
             layer(torch.tensor([1, 2])).sum().backward()
             optimizer.step()
             if prof is not None:
-                assert prof.gradients().rows[0]["most"] == 2
-                assert prof.overhead >= 0
+                assert prof.table(of="gradients").rows[0]["most"] == 2
+                assert prof._data().overhead >= 0
         return [name for name in seen if name not in ("__get__", "is_leaf")]
 
     seen = []

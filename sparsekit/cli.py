@@ -37,7 +37,7 @@ INTERRUPTED = 130  # the exit status that shells report after Ctrl-C
 #: Commands with their own parser: name -> the module whose ``main(argv)`` runs it, imported on use, and the help text.
 COMMAND_MODULES = {
     "demo": ("sparsekit.demo", "train on real text three ways, compare time and memory, write an HTML report"),
-    "fix": ("sparsekit.fixes.command", "run a script, try fixes on copies of its training, and write those that hold as a patch"),
+    "fix": ("sparsekit.fixes.command", "run a script, try fixes on its training, and write those that hold as a patch"),
     "launch": ("sparsekit.dist.launch", "run a script in several processes that train one model together"),
     "bench": ("sparsekit.bench", "measure speed and memory on this machine, alone or compared with other libraries"),
     "doctor": ("sparsekit.doctor", "report what is installed, what is missing, and how to install it"),

@@ -23,7 +23,7 @@ def fixes_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
     Parameters
     ----------
     rows : sequence of dict
-        ``remedy what verdict answers where after peak moved time``; ``peak`` and ``moved`` are pairs of bytes, or None.
+        ``remedy what verdict answers where after peak moved``; ``peak`` and ``moved`` are pairs of bytes, or None.
     finding : str
         The findings, in sentences.
     table : dict
@@ -66,5 +66,5 @@ def _sign(row: Mapping[str, Any]) -> str:
 def _words(row: Mapping[str, Any]) -> str:
     """What is said of a fix in one line below the bars."""
     verdict = f"{row['verdict']}: {row['answers']}" if row["answers"] else str(row["verdict"])
-    last = (str(row["where"]), f"on top of {row['after']}" if row["after"] else "", str(row["time"]))
+    last = (str(row["where"]), f"on top of {row['after']}" if row["after"] else "")
     return f"{_sign(row)} {row['remedy']}: {'; '.join(part for part in (str(row['what']), verdict, *last) if part)}"

@@ -1,11 +1,10 @@
-"""From a finding to a fix with proof: remedies tried on clones of a program, judged, and written down as a patch and a contract.
+"""From a finding to a fix with proof: remedies tried on the text of a program, judged, and written down as a patch and a test.
 
-``prof.try_fixes(step)`` and ``sparsekit fix script.py`` lead here.  ``clone`` copies a program, ``remedies`` propose changes
-of the copy and of the text, ``observe`` runs it, ``judge`` compares the answers, ``trial`` puts these together, ``result``
-shows them.
+``prof.try_fixes(step)`` and ``sparsekit fix script.py`` lead here.  ``remedies`` propose edits of the text, ``send`` pickles a
+step with them, ``processes`` asks a fresh process for what ``runner`` and ``observe`` find there, ``judge`` compares the
+answers, ``trial`` puts these together, ``result`` shows them.
 """
 
-from . import torch_programs
 from .candidate import Candidate
 from .remedies import Look, Remedy
 from .result import Fix, Fixes

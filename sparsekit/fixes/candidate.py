@@ -1,13 +1,12 @@
-"""What a remedy proposes: changes of a clone's objects, of the program's text, or of both."""
+"""What a remedy proposes: edits of the program's text, and what the edited lines that ran before would have made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .program import Clone
     from .source import Edit
 
 __all__ = ["Candidate"]
@@ -26,22 +25,17 @@ class Candidate:
     where : str
         The line of the program that it is about, or an empty text.
     edits : tuple of Edit
-        Changes of the program's text.  Those in functions that the step calls run in the clone; those in lines that ran before,
-        such as the making of a layer, are in the patch, and ``change`` does to the clone's objects what they will do.
-    change : callable, optional
-        Changes the objects of a clone.
-    replace : dict
-        ``id`` of an array of the program -> function that turns its copy into what the clone has instead.
-    extra : dict
-        Names that new lines before the step define, and the expressions that they have: ``{"x_csr": "x.tostype('csr')"}``.
+        Changes of the program's text.  Those in what the step calls run in the other process; those in lines that ran before,
+        such as the making of a layer, are in the patch.
+    change : functools.partial, optional
+        Gives objects that the step holds what the edited lines that ran before would have given them.  It is a function of a
+        module with these objects as arguments, and is called in the other process, with the copies there.
+    transposed : tuple
+        Parameters whose values the changed program holds transposed.
     lines : str
         The lines to write, where there is no edit.
     unpatched : str
         Why there is no edit.
-    for_time : bool
-        Whether it may save time alone, so that its time is measured in interleaved runs.
-    by_rows : bool
-        Whether rows that a batch touches and others may fare differently, so that it is judged on different batches.
     otherwise : tuple of Candidate
         What to try in its place, in this order, if it does not hold.
     """
@@ -50,13 +44,10 @@ class Candidate:
     what: str
     where: str = ""
     edits: tuple[Edit, ...] = ()
-    change: Callable[[Clone], None] | None = None
-    replace: Mapping[int, Callable[[Any], Any]] = field(default_factory=dict)  # Any: arrays
-    extra: Mapping[str, str] = field(default_factory=dict)
+    change: Callable[[], None] | None = None
+    transposed: tuple[Any, ...] = ()  # Any: parameters of this library
     lines: str = ""
     unpatched: str = ""
-    for_time: bool = False
-    by_rows: bool = False
     otherwise: tuple[Candidate, ...] = ()
 
     @property

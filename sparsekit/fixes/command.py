@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +45,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     script: Path = words.script
     if not script.is_file():
         raise DataFileError(f"There is no script {script}.", hint="put options before the script: fix --apply SCRIPT")
-    for name, least in (("steps", 1), ("rounds", 0)):
-        if getattr(words, name) < least:
-            raise ProfilerError(expected(f"--{name}", f"at least {least}", getattr(words, name)), hint="leave it out.")
+    if words.steps < 1:
+        raise ProfilerError(expected("--steps", "at least 1", words.steps), hint="leave it out.")
     patch = words.output or Path(f"{script.stem}.patch")
     for path in filter(None, (patch, words.contract)):
         check_writable(path)
-    status, names, profile = _run(script, words.arguments)
-    if status:
-        return status
-    found, fixes = _tried(script, names, profile, words.steps, words.rounds)
+    with _as_main(script, words.arguments) as names:
+        status, profile = _run(script, names)
+        if status:
+            return status
+        found, fixes = _tried(script, names, profile, words.steps)
     print(f"The step is {found.words}.", file=sys.stderr)
     print(fixes)
     for reason in fixes.tried.unanswered:
@@ -64,43 +65,48 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="sparsekit fix", description="Run a script, try fixes on copies of its step of training, print which of them hold, "
-        "and write them as a patch.  The script itself is changed only with --apply.")
+        prog="sparsekit fix", description="Run a script, try fixes on its step of training, each in a process of its own, print "
+        "which of them hold, and write them as a patch.  The script itself is changed only with --apply.")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="patch to write (default: train.patch for train.py)")
     parser.add_argument("--contract", type=Path, metavar="FILE", help="also write a test that keeps the fixes, for pytest")
     parser.add_argument("--apply", action="store_true", help="change the script")
     parser.add_argument("--steps", type=int, default=3, metavar="N", help="steps that are compared (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=20, metavar="N",
-                        help="rounds of measured times, 0 for none (default: %(default)s)")
     parser.add_argument("script", type=Path, metavar="SCRIPT", help="Python script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
     return parser
 
 
-def _run(script: Path, arguments: list[str]) -> tuple[int, dict[str, Any], Profiler]:  # Any: globals
-    """Run a script under a profiler as ``python SCRIPT`` would; its status, its globals and the profile."""
+@contextlib.contextmanager
+def _as_main(script: Path, arguments: list[str]) -> Iterator[dict[str, Any]]:  # Any: globals
+    """A block in which a script is the main module, as with ``python SCRIPT``; gives its globals."""
     module = types.ModuleType("__main__")
     module.__file__ = str(script)
     before = sys.argv, sys.path[0], sys.modules["__main__"]
     sys.argv, sys.path[0], sys.modules["__main__"] = [str(script), *arguments], str(script.resolve().parent), module
-    status = 0
     try:
-        with Profiler() as profile:
-            exec(compile(script.read_text(encoding="utf-8"), str(script), "exec", dont_inherit=True), vars(module))
-    except SystemExit as leaving:
-        status = exit_status(leaving.code)
+        yield vars(module)
     finally:
         sys.argv, sys.path[0], sys.modules["__main__"] = before
         sys.stdout.flush()
-    return status, vars(module), profile
+
+
+def _run(script: Path, names: dict[str, Any]) -> tuple[int, Profiler]:  # Any: globals
+    """Run a script under a profiler; its status and the profile."""
+    status = 0
+    with Profiler() as profile:
+        try:
+            exec(compile(script.read_text(encoding="utf-8"), str(script), "exec", dont_inherit=True), names)
+        except SystemExit as leaving:
+            status = exit_status(leaving.code)
+    return status, profile
 
 
 def _tried(script: Path, names: dict[str, Any], profile: Profiler,  # Any: globals
-           steps: int, rounds: int) -> tuple[FoundStep, Fixes]:
+           steps: int) -> tuple[FoundStep, Fixes]:
     """The first step of the script that trains when it is called again, and the fixes of it."""
     found: tuple[FoundStep, Fixes] | None = None
     for one in steps_in(str(script), script.read_text(encoding="utf-8"), names, steps):
-        fixes = try_fixes(one.step, profile, steps=one.calls, rounds=rounds)
+        fixes = try_fixes(one.step, profile, steps=one.calls)
         if found is None:
             found = one, fixes
         original = fixes.tried.original

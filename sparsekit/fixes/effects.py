@@ -1,43 +1,39 @@
-"""What a program does outside of itself, stopped before it happens: files that it writes, processes, the network.
+"""What a step does outside of itself, stopped before it happens: files that it writes, processes, the network.
 
-Python tells audit hooks of such calls before they are made, and an error that a hook raises stops the call.  A hook cannot be
-removed, so there is one for the whole process, made when it is first needed, which looks at one variable and returns while no
-program is watched.
+Python tells audit hooks of such calls before they are made, and an error that a hook raises stops the call.  The hook is
+installed in the processes that run steps, and in no other.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
 from ..base.errors import SparsekitError
-from ..base.scoped import Scoped
 from ..profiler.source_location import line_of
-from .clone import is_program
+from .send import is_program
+from .torch_programs import tell_of_files
 
-__all__ = ["SideEffect", "Watched"]
+__all__ = ["SideEffect", "watched"]
 
-#: Events that are effects whatever their arguments are: the event or the beginning of its name -> what it does.
+#: The beginnings of the names of events that are effects whatever their arguments are -> what they do.
 EFFECTS = {
     "os.remove": "deletes a file", "os.rename": "renames a file", "os.rmdir": "deletes a folder", "os.mkdir": "makes a folder",
-    "os.link": "makes a link", "os.symlink": "makes a link", "os.truncate": "writes a file", "os.chmod": "changes a file",
-    "os.chown": "changes a file", "os.utime": "changes a file", "os.putenv": "changes the environment",
-    "os.unsetenv": "changes the environment", "os.chdir": "changes the current folder", "os.system": "starts a process",
-    "os.exec": "starts a process", "os.fork": "starts a process", "os.forkpty": "starts a process",
-    "os.posix_spawn": "starts a process", "os.spawn": "starts a process", "os.kill": "sends a signal",
-    "subprocess.Popen": "starts a process", "shutil.": "changes files", "tempfile.mk": "makes a file",
-    "socket.connect": "uses the network", "socket.bind": "uses the network", "socket.sendto": "uses the network",
-    "socket.sendmsg": "uses the network", "socket.getaddrinfo": "uses the network", "socket.gethostbyname": "uses the network",
+    "os.link": "makes a link", "os.symlink": "makes a link", "os.truncate": "writes a file", "os.utime": "changes a file",
+    "os.chdir": "changes the current folder", "os.ch": "changes a file", "os.putenv": "changes the environment",
+    "os.unsetenv": "changes the environment", "os.system": "starts a process", "os.exec": "starts a process",
+    "os.fork": "starts a process", "os.posix_spawn": "starts a process", "os.spawn": "starts a process",
+    "os.kill": "sends a signal", "subprocess.Popen": "starts a process", "shutil.": "changes files",
+    "tempfile.mk": "makes a file", "socket.connect": "uses the network", "socket.bind": "uses the network",
+    "socket.send": "uses the network", "socket.getaddrinfo": "uses the network", "socket.gethostby": "uses the network",
     "urllib.Request": "uses the network", "http.client.connect": "uses the network", "ftplib.connect": "uses the network",
     "smtplib.connect": "uses the network", "sqlite3.connect": "opens a data base",
 }
-
-#: Those that are the beginning of several names.
-FAMILIES = ("shutil.", "tempfile.mk", "os.spawn", "os.exec")
 
 #: What changes a file, among the flags that one is opened with.
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -47,14 +43,13 @@ _CACHES = ("importlib", "_frozen_importlib_external", "_frozen_importlib", "numb
 
 
 class SideEffect(SparsekitError):
-    """A program was stopped before it did something outside of itself."""
+    """A step was stopped before it did something outside of itself."""
 
 
 class _Watch:
-    """Whether a program is watched, the threads that were there before it, and what it was stopped from."""
+    """Whether a step runs, and what one was stopped from."""
 
-    on = False
-    others: Mapping[int, threading.Thread] = {}
+    on = installed = False
     stopped: SideEffect | None = None
 
 
@@ -65,56 +60,26 @@ class _Busy(threading.local):
 
 
 _watch, _busy = _Watch(), _Busy()
-_lock = threading.Lock()
-_installed = False
 
 
-#: Functions that make compiled writers of a library tell of the files that they open, by ``sys.audit("open", …)``, and give a
-#: function that undoes it; other libraries add theirs.
-TELLING: list[Callable[[], Callable[[], None]]] = []
-
-
-class Watched(Scoped):
-    """A block whose files, processes and connections raise ``SideEffect`` before they are made.
-
-    The thread that runs the block is watched, and threads that it starts.
-    """
-
-    _undo: tuple[Callable[[], None], ...] = ()
-
-    def _before(self) -> bool:
-        _install()
-        return _watch.on
-
-    def _enter(self, before: bool) -> None:
-        own = threading.get_ident()
-        _watch.others = {thread.ident: thread for thread in threading.enumerate() if thread.ident not in (own, None)}
-        self._undo = tuple(tell() for tell in TELLING)
-        _watch.on, _watch.stopped = True, None
-
-    def _leave(self, before: bool, kind: type[BaseException] | None) -> None:
-        _watch.on = before
-        for undo in self._undo:
-            undo()
-
-    def _after(self, before: bool, kind: type[BaseException] | None) -> None:
-        if _watch.stopped is not None and kind is None:  # the program has caught the error and gone on
-            raise _watch.stopped
-
-
-def _install() -> None:
-    global _installed
-    with _lock:
-        if not _installed:
-            sys.addaudithook(_hook)
-            _installed = True
+@contextlib.contextmanager
+def watched() -> Iterator[None]:
+    """A block whose files, processes and connections raise ``SideEffect`` before they are made, in any thread."""
+    if not _watch.installed:
+        sys.addaudithook(_hook)
+        tell_of_files()
+        _watch.installed = True
+    _watch.on = True
+    try:
+        yield
+    finally:
+        _watch.on = False
+    if _watch.stopped is not None:  # the step has caught the error and gone on
+        raise _watch.stopped
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:  # Any: what the events have
     if not _watch.on or _busy.now:
-        return
-    other = _watch.others.get(threading.get_ident())
-    if other is not None and other is threading.current_thread():  # a new thread may have the number of one that has ended
         return
     what = _effect(event, arguments)
     if what:
@@ -136,17 +101,7 @@ def _effect(event: str, arguments: tuple[Any, ...]) -> str:  # Any: as above
     if event == "open":
         flags = arguments[2] if len(arguments) > 2 and isinstance(arguments[2], int) else 0
         return f"writes the file {os.path.basename(str(arguments[0]))!r}" if flags & _WRITING else ""
-    if event in EFFECTS:
-        return EFFECTS[event]
-    return next((what for name, what in EFFECTS.items() if name in FAMILIES and event.startswith(name)), "")
-
-
-def _is_users(frame: FrameType | None) -> bool:
-    return frame is not None and is_program(frame.f_globals)
-
-
-def _top(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return next((what for name, what in EFFECTS.items() if event.startswith(name)), "")
 
 
 def _user_frame(frame: FrameType | None) -> FrameType | None:
@@ -154,9 +109,9 @@ def _user_frame(frame: FrameType | None) -> FrameType | None:
     found = None
     outer = frame
     while outer is not None:
-        if _top(outer) in _CACHES:
+        if str(outer.f_globals.get("__name__", "")).partition(".")[0] in _CACHES:
             return None
-        if found is None and _is_users(outer):
+        if found is None and is_program(outer.f_globals):
             found = outer
         outer = outer.f_back
     return found or frame

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -66,11 +65,11 @@ class Answer(NamedTuple):
 
 def identical(one: Run, other: Run) -> str:
     """What differs between two runs of one program, which should be the same to the bit; empty if nothing does."""
-    answer = compare_answers(one, other, {}, 0.0)
+    answer = compare_answers(one, other, 0.0)
     return "" if answer.exact else answer.words if answer.differences else "losses differ"
 
 
-def compare_answers(original: Run, fixed: Run, start: Mapping[int, Weight], tolerance: float = TOLERANCE) -> Answer:
+def compare_answers(original: Run, fixed: Run, tolerance: float = TOLERANCE) -> Answer:
     """Compare the losses, weights and gradients of two runs.
 
     A loss may differ by ``tolerance`` of itself.  A row of a weight may differ by ``tolerance`` of what the original's steps
@@ -81,8 +80,6 @@ def compare_answers(original: Run, fixed: Run, start: Mapping[int, Weight], tole
     Parameters
     ----------
     original, fixed : Run
-    start : dict
-        The weights before the first step.
     tolerance : float
 
     Returns
@@ -96,11 +93,7 @@ def compare_answers(original: Run, fixed: Run, start: Mapping[int, Weight], tole
     for key, weight in original.weights.items():
         other = fixed.weights.get(key)
         if other is not None:
-            found = list(_weight(weight, other, start.get(key), tolerance, len(original.losses)))
-            reached = original.touched.get(key), fixed.touched.get(key)
-            if found and reached[0] is not None and reached[1] is not None and reached[0][1] == reached[1][1]:
-                found += _by_touch(weight, other, np.maximum(reached[0][0], reached[1][0]), reached[0][1])
-            differences += found
+            differences += _weight(weight, other, original.start.get(key), tolerance, len(original.losses))
     return Answer(not differences, not differences and _equal(original, fixed), loss if returned else None,
                   tuple(differences))
 
@@ -133,8 +126,7 @@ def _apart(first: Values, second: Values) -> float:
     return apart / size if size else (np.inf if apart else 0.0)
 
 
-def _weight(weight: Weight, other: Weight, start: Weight | None, tolerance: float,
-            steps: int) -> Iterator[str] | list[str]:
+def _weight(weight: Weight, other: Weight, start: Weight | None, tolerance: float, steps: int) -> list[str]:
     if weight.values.shape != other.values.shape:
         return [f"{weight.name} has shape {other.values.shape}, not {weight.values.shape}"]
     before = start.values if start is not None and start.values.shape == weight.values.shape else np.zeros_like(weight.values)
@@ -168,20 +160,6 @@ def _rows(weight: Weight, other: Weight, before: Values, tolerance: float, steps
             f"{np.nanmax(np.where(wrong, apart, 0)):.1e}, where the steps change the weight by at most {change.max():.1e}")
     alone = int(left.sum())
     return f"{text}; {'all' if alone == wrong.sum() else format_count(alone)} of them are unchanged" if alone else text
-
-
-def _by_touch(weight: Weight, other: Weight, touched: Values, passes: int) -> list[str]:
-    """By how much rows differ that every batch touches, and rows that some or all batches leave out."""
-    apart = np.abs(weight.values.astype(np.float64) - other.values.astype(np.float64)).max(axis=1)
-    always, never = touched == passes, touched == 0
-    found = []
-    for words, chosen in (("every batch touches", always), ("only some batches touch", ~always & ~never),
-                          ("no batch touches", never)):
-        number = int((apart[chosen] > 0).sum())
-        if chosen.any() and not always.all():
-            found.append(f"of {format_count(int(chosen.sum()))} rows that {words}, {format_count(number)} differ"
-                         + (f", by at most {apart[chosen].max():.1e}" if number else ""))
-    return found
 
 
 def _equal(original: Run, fixed: Run) -> bool:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import numbers
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..base.lazy import computed_once
 from ..gluon.parameter import Parameter
 from ..ndarray.ndarray import NDArray
-from ..profiler import Profiler
-from .effects import Watched
-from .states import apart, taken
+from ..ndarray.sparse_creation import csr_matrix
+from ..profiler.profile import Profile
+from ..profiler.profiler import Profiler
+from ..profiler.stored import Stored
+from .effects import watched
+from .torch_programs import Sizes, is_tensor, to_numpy, torch_of
 
 if TYPE_CHECKING:
-    from ..profiler.profile import Profile
-    from .program import Clone, Program
+    from ..profiler.columns import Columns
+    from .send import Variant
 
-__all__ = ["COUNTED", "READERS", "Run", "Weight", "initial", "run"]
+__all__ = ["COUNTED", "Run", "Weight", "run", "turn"]
 
 #: Lanes whose operators are counted: what copies, reads and compiles differs from run to run.
 COUNTED = ("forward", "backward", "update", "convert")
@@ -44,22 +48,29 @@ class Run:
 
     Attributes
     ----------
+    tables : Columns
+        Of the profile.
+    start, weights : dict
+        Key of each parameter -> ``Weight`` before the first step and after the last.
     losses : list of list of ndarray
         The numbers that each step returned.
-    weights : dict
-        ``id`` of the program's parameter -> ``Weight`` after the last step.
-    touched : dict
-        ``id`` of a matrix of PyTorch -> in how many backward passes its gradient had each row, and the number of passes.
-    profile : Profile
-    shifted : bool
-        Whether row numbers that the program repeats were others in each step.
+    turned : Run or None
+        Steps of the same program on other batches, if it repeats one.
+    states : dict
+        Name of an optimizer of PyTorch -> bytes of its state after each step from its beginning on, see ``note_states``.
     """
 
-    profile: Profile
-    losses: list[list[Values]] = field(default_factory=list)
+    tables: Columns
+    start: dict[int, Weight]
     weights: dict[int, Weight] = field(default_factory=dict)
-    touched: dict[int, tuple[Values, int]] = field(default_factory=dict)
-    shifted: bool = False
+    losses: list[list[Values]] = field(default_factory=list)
+    turned: Run | None = None
+    states: Sizes = field(default_factory=dict)
+
+    @computed_once
+    def profile(self) -> Profile:
+        """The profile of the steps."""
+        return Profile(Stored(self.tables))
 
     @property
     def peak(self) -> int:
@@ -72,35 +83,16 @@ class Run:
         return sum(row["bytes"] for row in self.profile.totals if row["lane"] in COUNTED)
 
     @property
-    def operators(self) -> int:
-        """Operators that ran."""
-        return sum(row["calls"] for row in self.profile.totals if row["lane"] in COUNTED)
-
-    @property
     def densified(self) -> int:
         """Implicit conversions from sparse to dense."""
         return self.profile.densified
 
 
-#: Functions that read the weights of a clone, ``(id of the original, Weight)`` each; other libraries add theirs.
-READERS: list[Callable[[Clone], Iterator[tuple[int, Weight]]]] = []
-
-#: Functions that begin to watch a clone for a run, and give a function that is called with the number of each step before it;
-#: other libraries add theirs.
-WATCHERS: list[Callable[[Clone, Run], Callable[[int], None]]] = []
-
-#: Functions that turn what a step returned into numpy arrays, or give None; other libraries add theirs.
-NUMBERS: list[Callable[[Any], Values | None]] = []  # Any: what a step returned
-
-
 def numbers_of(value: object) -> Iterator[Values]:
     """The numbers in what a step returned, as copies."""
-    for reader in NUMBERS:
-        found = reader(value)
-        if found is not None:
-            yield found
-            return
-    if isinstance(value, NDArray):
+    if is_tensor(value):
+        yield to_numpy(value)
+    elif isinstance(value, NDArray):
         yield np.array(value.asnumpy())
     elif isinstance(value, np.ndarray):
         yield value.copy()
@@ -114,69 +106,74 @@ def numbers_of(value: object) -> Iterator[Values]:
             yield from numbers_of(item)
 
 
-def _parameters(clone: Clone) -> Iterator[tuple[int, Weight]]:
-    for original, copy in clone.copies(Parameter):
-        if not copy._arrays:
+def weights_of(variant: Variant) -> dict[int, Weight]:
+    """The weights of a program, as the original holds them."""
+    found = {}
+    for key, name, transposed, value in variant.weights:
+        gradient: Values | None = None
+        if is_tensor(value):
+            values, gradient = to_numpy(value), None if value.grad is None else to_numpy(value.grad)
+        elif not isinstance(value, Parameter):
+            values, gradient = value.asnumpy(), None if value.grad is None else value.grad.asnumpy()
+        elif value._arrays:
+            values = value.list_data()[0].asnumpy()
+            gradient = value.list_grad()[0].asnumpy() if value.grad_req != "null" else None
+        else:  # its shape is not known yet
             continue
-        turn = np.transpose if id(original) in clone.transposed else np.asarray
-        values = np.array(turn(copy.list_data()[0].asnumpy()))
-        gradient = np.array(turn(copy.list_grad()[0].asnumpy())) if copy.grad_req != "null" else None
-        yield id(original), Weight(copy.name, values, gradient)
+        turned = np.transpose if transposed else np.asarray
+        found[key] = Weight(name, np.array(turned(values)), None if gradient is None else np.array(turned(gradient)))
+    return found
 
 
-def _variables(clone: Clone) -> Iterator[tuple[int, Weight]]:
-    """Arrays of the program that have a gradient, and belong to no parameter."""
-    owned = {id(array) for parameter, _ in clone.copies(Parameter) for array in parameter._arrays.values()}
-    for original, copy in clone.copies(NDArray):
-        if id(original) not in owned and copy._entry is not None and copy.grad is not None:
-            yield id(original), Weight(clone.program.path_of(original), copy.asnumpy().copy(), copy.grad.asnumpy().copy())
-
-
-READERS += [_parameters, _variables]
-
-
-def weights_of(clone: Clone) -> dict[int, Weight]:
-    """The weights of a clone."""
-    return {key: weight for reader in READERS for key, weight in reader(clone)}
-
-
-def initial(program: Program) -> dict[int, Weight]:
-    """The weights before the first step."""
-    return weights_of(program.clone())
-
-
-def run(clone: Clone, steps: int, shifted: bool = False) -> Run:
-    """Make some steps under a profiler, and read what they gave; ``shifted`` ones get other row numbers where all repeat them.
+def run(variant: Variant, steps: int, turned: bool = False) -> Run:
+    """Make some steps under a profiler, and read what they gave; each after the first gets other batches if ``turned``.
 
     Raises
     ------
     SideEffect
         If the step does something outside of itself.
     """
-    put = taken()
-    try:
-        with apart():
-            profile = Profiler(torch="torch" in sys.modules)
-            found = Run(profile, shifted=shifted)
-            watchers = [watch(clone, found) for watch in WATCHERS]
-            with Watched():
-                profile.start()
-                try:
-                    for number in range(steps):
-                        if number:
-                            profile.pause()
-                        for begin in watchers:
-                            begin(number)
-                        if number:
-                            profile.resume()
-                        value = clone.step()
-                        profile.pause()
-                        found.losses.append(list(numbers_of(value)))
-                        del value
-                        profile.resume()
-                finally:
-                    profile.stop()
-            found.weights = weights_of(clone)
-            return found
-    finally:
-        put()
+    start, losses = weights_of(variant), []
+    profile = Profiler(torch="torch" in sys.modules)
+    with watched():
+        profile.start()
+        try:
+            for number in range(steps):
+                if number and turned:
+                    profile.pause()
+                    turn(variant)
+                    profile.resume()
+                value = variant.step()
+                profile.pause()
+                losses.append(list(numbers_of(value)))
+                del value
+                profile.resume()
+        finally:
+            profile.stop()
+    return Run(profile.tables, start, weights_of(variant), losses)
+
+
+def turn(variant: Variant) -> None:
+    """Give a program that repeats its batch another one of the same kind: other columns are stored, other rows are meant."""
+    for array, how in variant.batch:
+        if is_tensor(array):
+            with torch_of().no_grad():
+                array.copy_(_shifted(array))
+        elif array.stype == "csr":
+            matrix = array.asscipy()
+            matrix.indices = (matrix.indices + _distance(array)) % array.shape[1]
+            matrix.sort_indices()
+            array._receive(csr_matrix(matrix, dtype=array.dtype, ctx=array.context))
+        else:
+            values = array.asnumpy()
+            array[:] = _shifted(values) if how == "numbers" else np.roll(values, _distance(array), axis=1)
+
+
+def _distance(array: NDArray) -> int:
+    return int(array.shape[1]) // 3 + 1
+
+
+def _shifted(values: Values) -> Values:
+    """Other whole numbers within their range; of a tensor too."""
+    low, high = int(values.min()), int(values.max())
+    return low + (values - low + (high - low) // 3 + 1) % (high - low + 1)

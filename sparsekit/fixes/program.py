@@ -1,33 +1,43 @@
-"""A user's step, with clones of it in which remedies are applied."""
+"""A user's step: what it holds, the texts that it was compiled from, and how it is sent to another process."""
 
 from __future__ import annotations
 
 import ast
-import copy
-import itertools
 import types
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from ..base.errors import DTypeError, SparsekitError, expected
+import numpy as np
+
+from ..base.errors import DTypeError, expected
+from ..gluon.block import Block
+from ..gluon.parameter import Parameter
+from ..gluon.trainer import Trainer
+from ..io.data import DataIter
+from ..ndarray.ndarray import NDArray
+from ..optimizer import Optimizer, Updater
+from . import torch_programs
 from .candidate import Candidate
-from .clone import Cloner, names_in
-from .source import Source, compile_text, edited, new_code, overlap
+from .send import Sender, Variant, is_program
+from .source import Source
+from .states import taken
 
-__all__ = ["Clone", "Inapplicable", "Program", "Snippet", "cell_step"]
+__all__ = ["Program", "Snippet", "cell_step"]
 
 T = TypeVar("T")
 
-#: The name by which a loop of a script that is cut short calls ``itertools.islice``.
-LIMIT = "__sparsekit_first__"
+#: How a loop of a script that is cut short calls what cuts it.
+LIMIT = "__import__('itertools').islice"
 
+#: A matrix of which a smaller share is other than zero holds no numbers of rows.
+MOSTLY_ZERO = 0.5
 
-class Inapplicable(SparsekitError):
-    """A remedy cannot be applied to a clone; the message says why."""
+#: Whose arrays are no batch: weights, states, and data that are read batch by batch.
+_OWNERS = (Block, Parameter, Trainer, Optimizer, Updater, DataIter)
 
 
 class Snippet:
-    """Statements of a cell or a script, as a step.
+    """Statements of a cell or a script, as a step; what an expression at their end gives is the result.
 
     Parameters
     ----------
@@ -43,12 +53,18 @@ class Snippet:
         Which one of them, in the order of the text.
     most : int, optional
         How often a ``for`` loop goes round at most.
+
+    Attributes
+    ----------
+    parts : list of function
+        The statements, and the expression.
     """
 
     def __init__(self, file: str, text: str, names: dict[str, Any], kind: type[ast.stmt] | None = None,  # Any: globals
                  number: int = 0, most: int | None = None) -> None:
-        self.file, self.names, self._kind, self._number, self._most = file, names, kind, number, most
-        self.codes = self.compiled(text)
+        self._kind, self._number, self._most = kind, number, most
+        # Code of a module, called as a function, runs with its globals as its variables.
+        self.parts = [types.FunctionType(code, names) for code in self.compiled(text, file)]
 
     def statements(self, tree: ast.Module) -> list[ast.stmt]:
         """The statements in a tree of the text."""
@@ -57,38 +73,22 @@ class Snippet:
         found = [node for node in ast.walk(tree) if isinstance(node, self._kind)]
         return [sorted(found, key=lambda node: (node.lineno, node.col_offset))[self._number]]
 
-    @property
-    def code(self) -> types.CodeType:
-        """The code of the statements, but for a last expression."""
-        return self.codes[0]
-
-    def compiled(self, text: str) -> tuple[types.CodeType, types.CodeType | None]:
+    def compiled(self, text: str, file: str) -> list[types.CodeType]:
         """The code of the statements, in this text or an edited one, and that of an expression at their end."""
         statements = self.statements(ast.parse(text))
         for one in statements if self._most is not None else ():
             if isinstance(one, ast.For):
-                one.iter = ast.Call(ast.Name(LIMIT, ast.Load()), [one.iter, ast.Constant(self._most)], [])
+                one.iter = ast.Call(ast.parse(LIMIT, mode="eval").body, [one.iter, ast.Constant(self._most)], [])
         last = statements[-1] if statements else None
+        trees: list[ast.Module | ast.Expression] = [ast.Module(statements, [])]
         if isinstance(last, ast.Expr):
-            return (self._compiled(ast.Module(statements[:-1], []), "exec"), self._compiled(ast.Expression(last.value), "eval"))
-        return self._compiled(ast.Module(statements, []), "exec"), None
-
-    def _compiled(self, tree: ast.Module | ast.Expression, mode: str) -> types.CodeType:
-        made: types.CodeType = compile(ast.fix_missing_locations(tree), self.file, mode, dont_inherit=True)
-        return made
-
-    def over(self, names: dict[str, Any], text: str | None) -> Snippet:  # Any: globals
-        """The same statements with other globals, and in another text."""
-        made = copy.copy(self)
-        made.names, made.codes = names, self.codes if text is None else self.compiled(text)
-        return made
+            trees = [ast.Module(statements[:-1], []), ast.Expression(last.value)]
+        return [compile(ast.fix_missing_locations(tree), file, "eval" if isinstance(tree, ast.Expression) else "exec",
+                        dont_inherit=True) for tree in trees]
 
     def __call__(self) -> object:
-        """Run the statements; what an expression at their end gives is the result."""
-        if self._most is not None:
-            self.names[LIMIT] = itertools.islice
-        exec(self.codes[0], self.names)
-        return None if self.codes[1] is None else eval(self.codes[1], self.names)
+        """Run the statements."""
+        return [part() for part in self.parts][-1]
 
 
 def cell_step(file: str, text: str, names: dict[str, Any]) -> Snippet:  # Any: globals
@@ -105,7 +105,7 @@ def cell_step(file: str, text: str, names: dict[str, Any]) -> Snippet:  # Any: g
 
 
 class Program:
-    """A step and everything it holds.
+    """A step and everything that it holds, which is read and never changed.
 
     Parameters
     ----------
@@ -116,17 +116,17 @@ class Program:
     ----------
     functions : list of function
         Those of the program itself that the step may call.
-    found : list of Found
-        Objects that the step holds.
-    repeated : set of int
-        ``id`` of tensors of PyTorch that give every step the same row numbers.
+    snippet : Snippet or None
+        The step, if it consists of statements.
+    batch : list of tuple
+        Arrays that every step reads as they are, a batch and its labels, each with how another one is made of it.
 
     Raises
     ------
     DTypeError
         If the step is not callable.
-    NotCloneable
-        If it holds what cannot be copied.
+    NotSendable
+        If something that the step holds cannot be sent to another process; the message names it.
     """
 
     def __init__(self, step: object) -> None:  # object: checked below
@@ -134,14 +134,46 @@ class Program:
             raise DTypeError(expected("step", "a function without arguments that makes one step", step),
                              hint="prof.try_fixes(lambda: train(net, batch)).")
         self.step: Callable[[], object] = step  # object: what it returns
+        self.snippet = step if isinstance(step, Snippet) else None
         self._sources: dict[str, Source | None] = {}
-        self.repeated: set[int] = set()
-        first = Clone(self, ())
-        self.functions, self.found = first.cloner.functions, first.cloner.found
+        sender = Sender(self)
+        sender.sent(step)
+        self._found, self._paths = sender.found, sender.paths
+        self.functions = [one for one in self.originals(types.FunctionType) if is_program(one.__globals__)]
+        torch_programs.check_apart(self)
+        aside = Sender(self)
+        aside.sent([one for one in self._found if isinstance(one, _OWNERS) or torch_programs.is_owner(one)
+                    or hasattr(type(one), "__next__")])
+        owned = {*map(id, aside.found), *(id(one.grad) for one in self.originals(NDArray) if one._entry is not None)}
+        self.batch = [(one, other) for one in self.originals(NDArray) if one._entry is None and id(one) not in owned
+                      for other in _others(one)]
+        self.batch += [(one, "numbers") for one in torch_programs.row_numbers(self) if id(one) not in owned]
 
-    def clone(self, candidates: Sequence[Candidate] = ()) -> Clone:
-        """A copy of the step with remedies applied."""
-        return Clone(self, candidates)
+    def sent(self, candidates: Sequence[Candidate] = ()) -> bytes:
+        """The step by value, with remedies applied.
+
+        Raises
+        ------
+        Inapplicable
+            If the remedies cannot be applied to the text.
+        """
+        transposed = {id(weight) for one in candidates for weight in one.transposed}
+        weights = [(id(one), name, id(one) in transposed, one) for one, name in self._weights()]
+        changes = [one.change for one in candidates if one.change is not None]
+        return Sender(self, [edit for one in candidates for edit in one.edits]).sent(
+            Variant(self.step, changes, weights, self.batch, torch_programs.optimizers(self), taken()))
+
+    def _weights(self) -> Iterator[tuple[Any, str]]:  # Any: parameters, arrays, tensors
+        """What the step trains, with its names: parameters, arrays that have a gradient and belong to none, tensors."""
+        owned = {id(array) for one in self.originals(Parameter) for array in one._arrays.values()}
+        names = torch_programs.names_of_weights(self)
+        for one in self._found:
+            if isinstance(one, Parameter):
+                yield one, one.name
+            elif isinstance(one, NDArray) and id(one) not in owned and one._entry is not None and one.grad is not None:
+                yield one, self.path_of(one)
+            elif torch_programs.is_weight(one):
+                yield one, names.get(id(one)) or self.path_of(one)
 
     def source(self, file: str, names: dict[str, Any] | None = None) -> Source | None:  # Any: globals
         """The text of a file, if it is known."""
@@ -151,119 +183,25 @@ class Program:
 
     def sources(self) -> Iterator[Source]:
         """The texts that the program's functions and statements were compiled from, each once."""
-        seen = set()
-        for code, names in self.codes():
-            if code.co_filename not in seen:
-                seen.add(code.co_filename)
-                source = self.source(code.co_filename, names)
-                if source is not None:
-                    yield source
-
-    def codes(self) -> Iterator[tuple[types.CodeType, dict[str, Any]]]:  # Any: globals
-        """The code of the program's functions and statements, with its globals."""
-        if isinstance(self.step, Snippet):
-            yield self.step.code, self.step.names
-        for function in self.functions:
-            yield function.__code__, function.__globals__
+        files = {function.__code__.co_filename: function.__globals__ for function in self.functions}
+        yield from filter(None, (self.source(file, names) for file, names in files.items()))
 
     def originals(self, kind: type[T]) -> list[T]:
         """The objects of one class that the step holds, in the order in which they were met."""
-        return [found.original for found in self.found if isinstance(found.original, kind)]
+        return [one for one in self._found if isinstance(one, kind)]
 
     def path_of(self, original: object) -> str:
-        """How the program reaches an object: ``net``, ``trainer._params[0]``."""
-        return next((found.path for found in self.found if found.original is original), "")
+        """The variable that the program holds an object in; empty if it is a part of others."""
+        return self._paths.get(id(original), "")
 
 
-class Clone:
-    """A copy of a program in which remedies may have been applied.
-
-    Attributes
-    ----------
-    step : callable
-    cloner : Cloner
-    transposed : set of int
-        ``id`` of the original parameters whose values the clone holds transposed.
-    """
-
-    def __init__(self, program: Program, candidates: Sequence[Candidate]) -> None:
-        self.program, self.candidates = program, tuple(candidates)
-        self.transposed: set[int] = set()
-        self._wanted: list[tuple[str, dict[str, Any]]] = []  # Any: globals
-        self._extra = {name: value for one in candidates for name, value in one.extra.items()}
-        edits = [edit for one in candidates for edit in one.edits]
-        if overlap(edits):
-            raise Inapplicable("Two remedies change the same lines.", hint="apply one, and run try_fixes again.")
-        self._texts = self._edited_texts(edits)
-        replace = {key: way for one in candidates for key, way in one.replace.items()}
-        self.cloner = Cloner(self._code_of, self._missing, replace)
-        self.step: Callable[[], object] = self._copied(program.step)  # object: what the step returns
-        for one in candidates:
-            if one.change is not None:
-                one.change(self)
-
-    def _edited_texts(self, edits: list[Any]) -> dict[str, tuple[str, str]]:  # Any: Edit
-        texts = {}
-        for file in {edit.file for edit in edits}:
-            source = self.program.source(file)
-            if source is None:
-                raise Inapplicable(f"The source text of {file} is not available.", hint="save the program in a file.")
-            texts[file] = source.text, edited(source.text, [edit for edit in edits if edit.file == file])
-            try:
-                compile_text(texts[file][1], file)
-            except SyntaxError as error:
-                raise Inapplicable(f"The edit of {source.label} does not compile: {error.msg}, line {error.lineno}.",
-                                   hint="write the lines by hand.") from error
-        return texts
-
-    def _copied(self, step: Callable[[], object]) -> Callable[[], object]:  # object: what it returns
-        if not isinstance(step, Snippet):
-            made = self.cloner(step, "step")
-            for name, globals_of_it in self._wanted:
-                self.cloner.globals_of(globals_of_it)[name] = self._evaluated(name, globals_of_it, {})
-            return made
-        names = self.cloner.globals_of(step.names)
-        made = step.over(names, self._texts[step.file][1] if step.file in self._texts else None)
-        for code in filter(None, made.codes):
-            self._note_extra(code, step.names)
-            self.cloner.fill(code, step.names)
-        for name, globals_of_it in self._wanted:
-            self.cloner.globals_of(globals_of_it)[name] = self._evaluated(name, globals_of_it, {})
-        return made
-
-    def _code_of(self, function: types.FunctionType) -> types.CodeType:
-        code = function.__code__
-        if code.co_filename not in self._texts:
-            return code
-        before, after = self._texts[code.co_filename]
-        found = new_code(code, before, after, code.co_filename)
-        if found is None:
-            raise Inapplicable(f"{code.co_qualname} was not compiled from the current lines of its file.",
-                               hint="run the program again after you change its file.")
-        self._note_extra(found, function.__globals__)
-        return found
-
-    def _note_extra(self, code: types.CodeType, names: dict[str, Any]) -> None:  # Any: globals
-        """Note which globals new code reads that lines before the step would have defined."""
-        new = [name for name in self._extra if name in set(names_in(code)) and name not in names]
-        self._wanted += [(name, names) for name in new]
-
-    def _missing(self, name: str, function: types.FunctionType, cloner: Cloner) -> object:
-        """A new free variable: what the line before the function would have made of the copies of the others."""
-        if name not in self._extra:
-            raise Inapplicable(f"{function.__qualname__} has no variable {name}.", hint="write the lines by hand.")
-        inner = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        return self._evaluated(name, function.__globals__, {free: cloner(cell.cell_contents, free) for free, cell in inner})
-
-    def _evaluated(self, name: str, names: dict[str, Any], inner: dict[str, Any]) -> object:  # Any: globals, variables
-        code = compile(self._extra[name], "<lines before>", "eval")
-        self.cloner.fill(code, names)
-        return cast(object, eval(code, {**self.cloner.globals_of(names), **inner}))
-
-    def of(self, original: T) -> T:
-        """The clone's copy of an object of the program."""
-        return self.cloner.memo.get(id(original), original)  # type: ignore[no-any-return]  # of the kind of the original
-
-    def copies(self, kind: type[T]) -> list[tuple[T, T]]:
-        """Pairs of the program's objects of one class and the clone's copies, in the order in which they were met."""
-        return [(found.original, self.of(found.original)) for found in self.program.found if isinstance(found.original, kind)]
+def _others(array: NDArray) -> Iterator[str]:
+    """How another batch of the same kind is made of an array: its columns are moved on, or the numbers of rows that it has."""
+    if array.stype == "csr":
+        yield "columns"
+    elif array.stype == "default" and array.size:
+        values = array.asnumpy()
+        if values.ndim == 2 and np.count_nonzero(values) < MOSTLY_ZERO * values.size:
+            yield "columns"
+        elif np.isfinite(values).all() and np.array_equal(values, np.floor(values)):
+            yield "numbers"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +19,6 @@ from .judge import HOLDS
 from .source import edited, unified
 
 if TYPE_CHECKING:
-    from ..profiler.turns import Comparison
-    from ..profiler.types import TurnRow
     from .candidate import Candidate
     from .observe import Run
     from .program import Program
@@ -33,17 +30,16 @@ ALL = "all that hold"
 
 
 class Figures(NamedTuple):
-    """What a run took: bytes at the peak, bytes moved, operators, implicit conversions."""
+    """What a run took: bytes at the peak, bytes moved, implicit conversions."""
 
     peak: int
     moved: int
-    operators: int
     densified: int
 
     @classmethod
     def of(cls, run: Run) -> Figures:
         """Those of a run."""
-        return cls(run.peak, run.moved, run.operators, run.densified)
+        return cls(run.peak, run.moved, run.densified)
 
 
 @dataclass(eq=False)
@@ -114,13 +110,11 @@ class Fixes:
         All fixes that hold together, compared with the original: the result for the user.
     refusal : str
         Why no fix could be tried; empty if fixes were tried.
-    times : Comparison or None
-        Comparison of the original, of each fix that holds and of all together, with interleaved runs.
     tried : Tried
     """
 
-    def __init__(self, fixes: list[Fix], together: Fix | None, refusal: str, times: Comparison | None, tried: Tried) -> None:
-        self.fixes, self.together, self.refusal, self.times, self.tried = fixes, together, refusal, times, tried
+    def __init__(self, fixes: list[Fix], together: Fix | None, refusal: str, tried: Tried) -> None:
+        self.fixes, self.together, self.refusal, self.tried = fixes, together, refusal, tried
 
     def __len__(self) -> int:
         return len(self.fixes)
@@ -211,7 +205,7 @@ class Fixes:
     # what it looks like
 
     def table(self) -> Table:
-        """Everything that was tried, with its verdict, its bytes and its time."""
+        """Everything that was tried, with its verdict and its bytes."""
         rows = self._rows()
         return Table(_COLUMNS, rows, [[str(row[name]) for name in _COLUMNS] for row in rows], self.summary(),
                      "Fixes that were tried")
@@ -223,18 +217,12 @@ class Fixes:
         before, after = fix.before, fix.after
         return {"fix": ALL if fix is self.together else fix.name, "where": fix.candidate.where, "verdict": fix.verdict,
                 "answers": fix.reason, "bytes at the peak": _from_to(before and before.peak, after and after.peak),
-                "bytes moved": _from_to(before and before.moved, after and after.moved), "time": self._time(fix),
+                "bytes moved": _from_to(before and before.moved, after and after.moved),
                 "patch": "by hand" if fix.candidate.unpatched else "yes" if fix.candidate.edits else "",
                 "peak": (before.peak, after.peak) if before and after else None,
                 "moved": (before.moved, after.moved) if before and after else None,
                 "remedy": fix.candidate.remedy, "what": fix.candidate.what,
                 "after": ", ".join(dict.fromkeys(one.remedy for one in fix.applied)) if fix is not self.together else ""}
-
-    def _time(self, fix: Fix) -> str:
-        for row in self.times.rows[1:] if self.times is not None else ():
-            if row["name"] == (ALL if fix is self.together else fix.name):
-                return _in_words(row)
-        return ""
 
     def summary(self) -> str:
         """The findings, in sentences."""
@@ -266,15 +254,7 @@ class Fixes:
         return {**bundle, "text/plain": repr(self)}
 
 
-_COLUMNS = ("fix", "where", "verdict", "answers", "bytes at the peak", "bytes moved", "time", "patch")
-
-
-def _in_words(row: TurnRow) -> str:
-    """How a time compares with the original's, with its interval."""
-    low, high = row["low"] or 0.0, row["high"] or math.inf
-    if row["verdict"] == "faster":
-        return f"{row['finding']}, between {1 / high:.3g}× and {1 / low if low else math.inf:.3g}×"
-    return f"{row['finding']}, {low:.2g}× to {high:.2g}× the time"
+_COLUMNS = ("fix", "where", "verdict", "answers", "bytes at the peak", "bytes moved", "patch")
 
 
 def _escaped(text: str) -> str:

@@ -7,7 +7,7 @@ import difflib
 import itertools
 import linecache
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..base.lazy import computed_once
@@ -94,19 +94,6 @@ class Source:
         """The edit that puts ``new`` in the place of a node."""
         return Edit(self.file, *self.span(node), new)
 
-    def between(self, start: int, stop: int, new: str) -> Edit:
-        """The edit that puts ``new`` in the place of some characters."""
-        return Edit(self.file, start, stop, new)
-
-    def before(self, statement: ast.stmt, lines: Sequence[str]) -> Edit:
-        """The edit that puts lines before a statement, as far in as it stands."""
-        decorators = getattr(statement, "decorator_list", [])
-        first = min([statement.lineno, *(one.lineno for one in decorators)])
-        start = self._starts[first - 1]
-        indent = self.text[start: self.place(statement.lineno, statement.col_offset)] if first == statement.lineno else ""
-        indent = indent if not indent.strip() else ""
-        return Edit(self.file, start, start, "".join(f"{indent}{line}\n" for line in lines))
-
     def without(self, statement: ast.stmt) -> Edit:
         """The edit that takes the lines of a statement away, which has them for itself."""
         last = statement.end_lineno or statement.lineno
@@ -154,14 +141,6 @@ class Source:
             if isinstance(outer, kinds):
                 yield outer
             outer = self._parents.get(outer)
-
-    def statement(self, node: ast.AST) -> ast.stmt:
-        """The statement that a node stands in."""
-        inner: ast.AST | None = node
-        while inner is not None and not isinstance(inner, ast.stmt):
-            inner = self._parents.get(inner)
-        assert inner is not None
-        return inner
 
     def function_of(self, function: types.FunctionType) -> ast.FunctionDef | ast.Lambda | None:
         """The node of a function; None if the text is not what the function was compiled from."""

@@ -74,7 +74,7 @@ class ProfileMagics(CodeMagics):
     @arguments.argument("--save", metavar="FILE", help="file to write: .npz, or a Chrome trace, .json or .json.gz")
     @arguments.argument("--no-display", action="store_true", help="do not show the profile")
     @arguments.argument("--no-lines", action="store_true", help="do not note lines; recording is cheaper")
-    @arguments.argument("--fix", action="store_true", help="try fixes on copies of the code, and show which hold")
+    @arguments.argument("--fix", action="store_true", help="try fixes on the code in other processes, and show which hold")
     @arguments.argument("--torch", action="store_true", help="record the operators of PyTorch too")
     @arguments.argument("code", nargs="*", help="expression or statement to run (%%profile takes the cell instead)")
     @magic.line_cell_magic

@@ -173,9 +173,10 @@ class Profile:
 
     # object: whatever the step returns; Any: Fixes, a layer above
     def try_fixes(self, step: Callable[[], object] | None = None, **options: Unpack[Trying]) -> Any:
-        """Try the remedies of the advice on clones of the program, and return the fixes, their savings and a patch.
+        """Try the remedies of the advice on the text of the program, and return the fixes, their savings and a patch.
 
-        The program itself does not change.  See ``sparsekit.fixes.try_fixes``.
+        The edited text runs in processes of its own, and the program itself does not change.  See
+        ``sparsekit.fixes.try_fixes``.
 
         Parameters
         ----------
@@ -183,7 +184,7 @@ class Profile:
             A function without arguments that runs one step of training, or a loop of several.  The default is the cell that
             ``%%profile`` ran.
         **options
-            ``steps=3``, ``rounds=20`` and ``tolerance=1e-4`` are the options and their defaults.
+            ``steps=3``, ``tolerance=1e-4`` and ``timeout=600.0`` are the options and their defaults.
 
         Returns
         -------

@@ -144,8 +144,8 @@ class Trying(TypedDict, total=False):
     """Options of ``Profile.try_fixes``."""
 
     steps: int
-    rounds: int
     tolerance: float
+    timeout: float
 
 
 class TotalRow(TypedDict, total=False):

@@ -24,7 +24,6 @@ from sparsekit.base.files import written
 from sparsekit.base.scoped import Scoped
 from sparsekit.core import device, hooks, program, trace
 from sparsekit.datasets.download import _file_lock
-from sparsekit.fixes import effects
 from sparsekit.gluon.rnn import composed
 from sparsekit.gluon.scope import Scope
 from sparsekit.gluon.utils import HookHandle
@@ -86,7 +85,6 @@ CASES = {
     "written": lambda: written("file"),
     "_file_lock": lambda: _file_lock(Path("lock")),
     "_Background": pytest_guard._Background,
-    "Watched": effects.Watched,
 }
 
 #: Which are made with a base class that the others share, or only at work inside a case above.
@@ -105,6 +103,8 @@ EXCUSED = {
     "_drawing": "matplotlib's settings and the filters of warnings, which their own context managers put back",
     "discard_stderr": "a file descriptor, as MXNet's helper for tests does",
     "_named": "names errors",
+    "watched": "what a process that runs one step and ends lets the step do",
+    "_as_main": "the main module of a command, which ends with it",
     "cluster_of": "processes of a cluster, which a watcher ends when this one is gone",
     "job_folder": "a folder within the cluster's, which goes with it or when the next cluster starts",
     "_at_work": "whether a recorder notes what its thread runs in PyTorch",
@@ -115,7 +115,6 @@ EXCUSED = {
     "light_start": "methods of Ray's and the path of its processes, while a cluster is started",
     "joined": "a process that ends with the block",
     "stoppable": "handlers of signals, in a command that an interrupt ends",
-    "apart": "random states, names and warnings, which a ``finally`` puts back: nothing else runs in a trial",
     "_uploads_refused": "cupy's allocator, which a ``finally`` puts back when a capture ends",
 }
 
@@ -127,7 +126,7 @@ def all_state(folder):
             list(context._current.stack), trace._current.tracer, getattr(Scope._current, "value", None), rng._override.generator,
             mx.engine._size, capture.state.rehearsed, dict(trainer.__dict__), cell.base_cell._modified,
             dict(hooked), meaning.zero_is_a_size, dict(os.environ), locked(),
-            list(recording._run.open), effects._watch.on, sorted(set(os.listdir(folder)) - {"file", "lock"}), open_files(folder))
+            list(recording._run.open), sorted(set(os.listdir(folder)) - {"file", "lock"}), open_files(folder))
 
 
 @functools.cache

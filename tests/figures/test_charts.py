@@ -102,7 +102,7 @@ def test_odd_runs_are_drawn():
 
 
 def test_fixes_have_a_sign_and_bars_before_and_after():
-    one = {"remedy": "<b>&", "what": "x" * 500, "verdict": "unheard of", "answers": "", "where": "", "after": "", "time": "",
+    one = {"remedy": "<b>&", "what": "x" * 500, "verdict": "unheard of", "answers": "", "where": "", "after": "",
            "peak": None, "moved": (0, 0)}  # fmt: skip
     holds = {**one, "remedy": "sparse_grad", "verdict": "holds", "peak": (1e15, 1)}
     figure = drawn(fixes_figure([one, holds], "found", {"columns": ("fix",), "rows": [["<b>"]]}))

@@ -51,7 +51,7 @@ def test_the_step_is_found_and_the_script_stays_as_it_is(name, folder, capsys):
     text, words = SCRIPTS[name]
     script = folder / f"{name}.py"
     script.write_text(text)
-    assert main(["fix", "--rounds", "0", str(script)]) == 0
+    assert main(["fix", str(script)]) == 0
     printed = capsys.readouterr()
     assert words in printed.err
     assert "row-sparse gradient: " in printed.out
@@ -64,13 +64,13 @@ def test_the_step_is_found_and_the_script_stays_as_it_is(name, folder, capsys):
 def test_apply_changes_the_script_and_the_written_test_keeps_it(folder, capsys):
     script = folder / "kept.py"
     script.write_text(FUNCTION)
-    assert fix(["--rounds", "0", "--contract", "test_kept.py", str(script)]) == 0
+    assert fix(["--contract", "test_kept.py", str(script)]) == 0
     assert outcome(folder) == 1
-    assert fix(["--rounds", "0", "--apply", str(script)]) == 0
+    assert fix(["--apply", str(script)]) == 0
     assert "weight_grad_stype" in script.read_text()
     assert outcome(folder) == 0
     capsys.readouterr()
-    assert fix(["--rounds", "0", str(script)]) == 0
+    assert fix([str(script)]) == 0
     assert "row-sparse gradient" not in capsys.readouterr().out
 
 

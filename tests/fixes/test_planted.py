@@ -52,7 +52,7 @@ def patched(text, patch):
 def test_a_planted_waste_is_found_patched_and_kept_away(name, tmp_path, monkeypatch):
     remedy, text = wasteful.PLANTED[name]
     program = f"planted_{list(wasteful.PLANTED).index(name)}"
-    fixes = try_fixes(wasteful.load(text, tmp_path / f"{program}.py").step, steps=STEPS, rounds=0)
+    fixes = try_fixes(wasteful.load(text, tmp_path / f"{program}.py").step, steps=STEPS)
     assert fixes[remedy].holds
     assert fixes.together is not None
     assert not fixes.lines  # the patch has all of it
@@ -74,7 +74,7 @@ def test_a_planted_waste_is_found_patched_and_kept_away(name, tmp_path, monkeypa
 
 @pytest.mark.parametrize("name", wasteful.CLEAN)
 def test_a_clean_program_is_left_alone(name, tmp_path):
-    fixes = try_fixes(wasteful.load(wasteful.CLEAN[name], tmp_path / "clean.py").step, steps=STEPS, rounds=0)
+    fixes = try_fixes(wasteful.load(wasteful.CLEAN[name], tmp_path / "clean.py").step, steps=STEPS)
     assert not fixes.refusal
     assert fixes.together is None
     assert fixes.patch == ""
@@ -86,4 +86,4 @@ def test_one_planted_program_has_each_remedy():
 
     found = {remedy for remedy, _ in wasteful.PLANTED.values()}
     names = {remedy.name for remedy in remedies if "(PyTorch)" not in remedy.name}  # those have tests in torch/
-    assert found | {"TrainStep"} == names | {"exact lazy optimizer"}
+    assert found | {"lazy optimizer"} == names | {"exact lazy optimizer"}  # on batches that differ, lazy updates change answers

@@ -47,12 +47,6 @@ def test_what_a_dot_follows_keeps_its_parentheses_and_columns_are_bytes():
     assert "value = (a + b) * 2  # ümlaut before: ü" in after
 
 
-def test_lines_before_a_function_stand_above_its_decorators():
-    text = source()
-    function = next(node for node in text.tree.body if isinstance(node, ast.FunctionDef))
-    assert "y = 1\n@decorated\ndef step():" in edited(TEXT, [text.before(function, ["y = 1"])])
-
-
 def test_edits_that_overlap_are_found_and_equal_ones_are_made_once():
     one, other = Edit("a", 0, 5, "x"), Edit("a", 3, 8, "y")
     assert overlap([one, other])

@@ -92,43 +92,14 @@ def step():
     mx.nd.sgd_update(weight, weight.grad, lr=0.1, wd=0.0, out=weight)
     return loss
 '''),
-    "eager update": ("lazy optimizer", HEAD + dense(SPARSE, ', "momentum": 0.9, "lazy_update": False') + "data = batch()\n"
-                     + TRAIN.format(data="data")),
+    "eager update with momentum": ("exact lazy optimizer", HEAD + dense(SPARSE, ', "momentum": 0.9, "lazy_update": False')
+                                   + "data = batch()\n" + TRAIN.format(data="data")),
     "eager update with weight decay": ("exact lazy optimizer", HEAD + dense(SPARSE, ', "wd": 0.01, "lazy_update": False')
                                        + "data = batch()\n" + TRAIN.format(data="data")),
-    "wide indices": ("int32 indices", HEAD + dense(SPARSE).replace("UNITS", "2") + '''
-label = mx.nd.ones((ROWS, 2))
-columns = np.sort(np.argsort(rng.random((ROWS, FEATURES)), axis=1)[:, :900], axis=1).ravel()
-data = mx.nd.sparse.csr_matrix((np.ones(ROWS * 900, "float32"), columns, np.arange(ROWS + 1) * 900), shape=(ROWS, FEATURES))
-''' + TRAIN.format(data="data")),
     "log of one more": ("zero-keeping operator", HEAD + dense(SPARSE) + "data = batch()\n"
                         + TRAIN.format(data="mx.nd.log(1 + data)")),
     "exp minus one": ("zero-keeping operator", HEAD + dense(SPARSE) + "data = batch()\n"
                       + TRAIN.format(data="mx.nd.exp(data) - 1")),
-    "conversion in every step": ("conversion hoisted", HEAD + dense(SPARSE) + "data = batch(40).tostype('default')\n"
-                                 + TRAIN.format(data='data.tostype("csr")')),
-    "conversion in a loop": ("conversion hoisted", HEAD + dense(SPARSE) + '''data = batch(40).tostype('default')
-
-
-def step():
-    losses = []
-    for _ in range(3):
-        with autograd.record():
-            loss = loss_function(net(data.tostype("csr")), label)
-        loss.backward()
-        trainer.step(ROWS)
-        losses.append(loss)
-    return losses
-'''),
-    "csr that is hardly sparse": ("batch layout", HEAD + '''
-net = gluon.nn.Dense(UNITS, in_units=100)
-net.initialize()
-trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
-data = mx.nd.array(rng.random((ROWS * 4, 100))).tostype("csr")
-label = mx.nd.array(rng.random((ROWS * 4, UNITS)))
-''' + TRAIN.format(data="data")),
-    "dense that is mostly zeros": ("batch layout", HEAD + dense() + "data = mx.nd.array(batch().asscipy().toarray())\n"
-                                   + TRAIN.format(data="data")),
 }
 
 #: Name -> a program that wastes nothing.

@@ -144,7 +144,7 @@ def test_fixes_of_a_profiled_cell_are_tried_and_its_patch_names_the_cell(shell):
     assert result.success
     trained = shell.user_ns["net"].weight.data().asnumpy()
     assert not (trained == before).all()
-    fixes = shell.user_ns["prof"].try_fixes(rounds=0)
+    fixes = shell.user_ns["prof"].try_fixes()
     assert fixes["row-sparse gradient"].holds
     assert "-net = gluon.nn.Dense(8, in_units=3000)\n" in fixes.patch
     assert (shell.user_ns["net"].weight.data().asnumpy() == trained).all()
@@ -159,7 +159,7 @@ def test_functions_of_a_cell_that_imports_what_they_call_are_edited(shell):
     cell = f"{PROGRAM}\n{STEP}\nwith mx.Profiler() as prof:\n    step()"
     with capture_output():
         assert shell.run_cell(cell, store_history=False).success
-        fixes = shell.user_ns["prof"].try_fixes(shell.user_ns["step"], rounds=0)
+        fixes = shell.user_ns["prof"].try_fixes(shell.user_ns["step"])
     assert fixes.applied
     assert not any(fix.verdict == "refused" for fix in fixes.fixes), fixes
 

@@ -6,7 +6,7 @@ import ast
 import linecache
 import types
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..source import Source, calls, span_of
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..candidate import Candidate
     from ..program import Program
 
-__all__ = ["Look", "Remedy", "remedies"]
+__all__ = ["Look", "Part", "Remedy", "remedies"]
 
 
 class Remedy:
@@ -46,6 +46,14 @@ class Remedy:
 remedies: list[Remedy] = []
 
 
+class Part(NamedTuple):
+    """A part of what a step runs: its text, its node, and the function that it belongs to."""
+
+    source: Source
+    node: ast.AST
+    function: types.FunctionType
+
+
 class Look:
     """A program and the profile of some of its steps, with the queries that remedies make.
 
@@ -67,43 +75,28 @@ class Look:
         """The findings of some rules."""
         return [finding for finding in self.findings if finding.rule in rules]
 
-    def functions(self) -> Iterator[tuple[types.FunctionType, Source, ast.AST]]:
-        """The program's functions with their text and node, as far as the text is known."""
-        seen = set()
+    def parts(self) -> Iterator[Part]:
+        """The text of what the step runs: its functions, and the statements of a cell or a script."""
+        snippet, seen = self.program.snippet, set()
         for function in self.program.functions:
-            if function.__code__ in seen:
+            source = self.program.source(function.__code__.co_filename, function.__globals__)
+            if source is None or function.__code__ in seen:
                 continue
             seen.add(function.__code__)
-            source = self.program.source(function.__code__.co_filename, function.__globals__)
-            node = source.function_of(function) if source is not None else None
-            if source is not None and node is not None:
-                yield function, source, node
-
-    def parts(self) -> Iterator[tuple[Source, ast.AST]]:
-        """The text of what the step runs: its functions, and the statements of a cell or a script."""
-        from ..program import Snippet  # which imports what this module imports
-
-        step = self.program.step
-        if isinstance(step, Snippet):
-            source = self.program.source(step.code.co_filename, step.names)
-            if source is not None:
-                for statement in step.statements(source.tree):
-                    yield source, statement
-        for _, source, node in self.functions():
-            yield source, node
+            if snippet is not None and function in snippet.parts:
+                nodes: Sequence[ast.AST | None] = snippet.statements(source.tree) if function is snippet.parts[0] else ()
+            else:
+                nodes = [source.function_of(function)]
+            yield from (Part(source, node, function) for node in nodes if node is not None)
 
     def calls(self, test: Callable[[ast.Call], bool]) -> list[tuple[Source, ast.Call]]:
         """The calls that pass a test, in what the step runs, each once."""
-        found: dict[tuple[str, int, int], tuple[Source, ast.Call]] = {}
-        for source, node in self.parts():
-            for call in calls(node, test):
-                found.setdefault((source.file, *source.span(call)), (source, call))
-        return list(found.values())
+        return [(source, node) for source, node in self.expressions() if isinstance(node, ast.Call) and test(node)]
 
     def expressions(self) -> Iterator[tuple[Source, ast.expr]]:
         """The expressions in what the step runs, each once."""
         seen = set()
-        for source, node in self.parts():
+        for source, node, _ in self.parts():
             for inner in ast.walk(node):
                 if isinstance(inner, ast.expr) and (source.file, *source.span(inner)) not in seen:
                     seen.add((source.file, *source.span(inner)))
@@ -158,46 +151,3 @@ def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 def at(source: Source, node: ast.expr | ast.stmt) -> str:
     """The place of a node, for people: ``train.py:12``."""
     return f"{source.label}:{node.lineno}"
-
-
-def names_of(tree: ast.AST) -> set[str]:
-    """Every name in a tree."""
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-
-def assigned_in(tree: ast.AST) -> set[str]:
-    """Names that statements in a tree assign, import or define, and parameters of functions."""
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    found |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    found |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    return found | {(alias.asname or alias.name).partition(".")[0] for node in ast.walk(tree)
-                    if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}
-
-
-def outside(source: Source, node: ast.expr | ast.stmt, needs: ast.AST | None = None) -> ast.stmt | None:
-    """The outermost loop or function around a node that assigns nothing of what an expression needs; None if there is none.
-
-    The expression is the node itself by default, and could be evaluated once, before that statement.
-    """
-    names, found = names_of(needs or node), None
-    for outer in source.around(node, ast.For, ast.While, ast.FunctionDef, ast.Lambda, ast.ClassDef):
-        own = assigned_in(outer) - ({outer.name} if isinstance(outer, ast.FunctionDef) else set())
-        if isinstance(outer, ast.ClassDef) or names & own:
-            break
-        found = source.statement(outer)
-    return found
-
-
-def assignments(look: Look, name: str) -> list[tuple[Source, ast.expr]]:
-    """What is assigned to a name, in the files and cells of the program."""
-    found = []
-    for source in look.texts():
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id == name for one in node.targets):
-                found.append((source, node.value))
-    return found
-
-
-def assigned(look: Look, name: str) -> list[tuple[Source, ast.Call]]:
-    """The calls whose result is assigned to a name."""
-    return [(source, value) for source, value in assignments(look, name) if isinstance(value, ast.Call)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...gluon.trainer import Trainer
@@ -11,7 +12,6 @@ from ..candidate import Candidate
 from .base import Look, Remedy, argument, at, constant, named
 
 if TYPE_CHECKING:
-    from ..program import Clone
     from ..source import Edit, Source
 
 __all__ = ["LazyOptimizer", "exact"]
@@ -42,12 +42,12 @@ def _candidate(look: Look, trainer: Trainer, value: str, otherwise: tuple[Candid
     edits, where, why = _edits(look, kind, value)
     lazy = ast.literal_eval(value)
     name = "exact lazy optimizer" if lazy == "exact" else LazyOptimizer.name
-    return Candidate(name, f"{kind}(…, lazy_update={value})", where, edits, lambda clone: _set(clone, trainer, lazy),
+    return Candidate(name, f"{kind}(…, lazy_update={value})", where, edits, partial(_set, trainer, lazy),
                      lines=f'gluon.Trainer(…, {{…, "lazy_update": {value}}})', unpatched=why, otherwise=otherwise)
 
 
-def _set(clone: Clone, trainer: Trainer, lazy: bool | str) -> None:
-    optimizer = clone.of(trainer).optimizer
+def _set(trainer: Trainer, lazy: bool | str) -> None:
+    optimizer = trainer.optimizer
     optimizer.lazy_update = lazy
     if hasattr(optimizer, "_like_weight"):
         optimizer._like_weight = bool(lazy)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...base.formatting import format_count
@@ -20,7 +21,6 @@ from .base import Look, Remedy, argument, at, constant, named
 from .optimizer import exact
 
 if TYPE_CHECKING:
-    from ..program import Clone
     from ..source import Edit, Source
 
 __all__ = ["RowSparseGradient"]
@@ -51,17 +51,18 @@ class RowSparseGradient(Remedy):
     def _of_block(self, look: Look, block: Block, shape: tuple[int, ...]) -> Iterator[Candidate]:
         if isinstance(block, Dense):
             if not block._is_transposed:
+                trainers = look.program.originals(Trainer)
                 edits, where, why = _constructor(look, "Dense", {0: ("units", block._units), 6: ("in_units", block._in_units)},
                                                  "weight_grad_stype")
                 yield Candidate(self.name, f"{block.name}: Dense(…, weight_grad_stype='row_sparse')", where, edits,
-                                lambda clone: _transpose_dense(clone, block), unpatched=why,
+                                partial(_transpose_dense, block, trainers), unpatched=why, transposed=(block.weight,),
                                 lines=f"nn.Dense({block._units}, …, weight_grad_stype='row_sparse')  # {block.name}")
         elif isinstance(block, Embedding):
             rows, width = block.weight.shape
             edits, where, why = _constructor(look, "Embedding", {0: ("input_dim", rows), 1: ("output_dim", width)},
                                              "sparse_grad", "True")
             yield Candidate(self.name, f"{block.name}: Embedding(…, sparse_grad=True)", where, edits,
-                            lambda clone: _sparse_embedding(clone, block), unpatched=why,
+                            partial(_sparse_embedding, block), unpatched=why,
                             lines=f"nn.Embedding({rows}, {width}, sparse_grad=True)  # {block.name}")
         else:
             yield from self._of_own(look, block, shape)
@@ -74,7 +75,7 @@ class RowSparseGradient(Remedy):
             if forward is None:
                 edit = _getter(look, block, weight, swap=False)
                 yield Candidate(self.name, f"{weight.name}: grad_stype='row_sparse'", edit[1], edit[0],
-                                _setter(weight), unpatched=edit[2],
+                                partial(_set_stype, weight), unpatched=edit[2],
                                 lines=f"self.params.get('{name}', …, grad_stype='row_sparse')")
                 continue
             source, call = forward
@@ -82,7 +83,7 @@ class RowSparseGradient(Remedy):
             yield Candidate(self.name, f"{weight.name}: {format_count(shape[1])} × {format_count(shape[0])} with "
                             "grad_stype='row_sparse', and dot in place of FullyConnected", where or at(source, call),
                             (*edits, source.replace(call, _as_dot(source, call))),
-                            _turner(weight), unpatched=why,
+                            partial(_transpose, weight, look.program.originals(Trainer)), unpatched=why, transposed=(weight,),
                             lines=f"self.params.get('{name}', shape={shape[::-1]}, grad_stype='row_sparse')")
 
     def _of_variable(self, look: Look, shape: tuple[int, ...]) -> Iterator[Candidate]:
@@ -95,19 +96,16 @@ class RowSparseGradient(Remedy):
                      if source.text_of(call).startswith(f"{path}.")]
             edits = tuple(source.keyword(call, "stype", '"row_sparse"') for source, call in found[:1])
             yield Candidate(self.name, f"{path}: attach_grad(stype='row_sparse')", at(*found[0]) if found else "", edits,
-                            _attacher(variable),
+                            partial(_attach, variable),
                             lines=f"{path}.attach_grad(stype='row_sparse')",
                             unpatched="" if found else f"no {path}.attach_grad() is in the program's text")
 
 
 def _with(candidate: Candidate, other: Candidate) -> Candidate:
     """Two candidates as one."""
-    def change(clone: Clone) -> None:
-        for one in (candidate, other):
-            if one.change is not None:
-                one.change(clone)
-    return replace(candidate, what=f"{candidate.what}, and {other.what}", edits=(*candidate.edits, *other.edits), change=change,
-                   lines=f"{candidate.lines}\n{other.lines}", unpatched=candidate.unpatched or other.unpatched)
+    return replace(candidate, what=f"{candidate.what}, and {other.what}", edits=(*candidate.edits, *other.edits),
+                   change=partial(_both, candidate.change, other.change), lines=f"{candidate.lines}\n{other.lines}",
+                   unpatched=candidate.unpatched or other.unpatched)
 
 
 def _constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keyword: str,
@@ -130,7 +128,7 @@ def _constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keywo
 
 def _fully_connected(look: Look, block: Block, name: str) -> tuple[Source, ast.Call] | None:
     """The call of FullyConnected with this weight in the forward function of a block's class."""
-    for function, source, node in look.functions():
+    for source, node, function in look.parts():
         if function.__name__ in ("hybrid_forward", "forward") and function in [vars(cls).get(function.__name__)
                                                                              for cls in type(block).__mro__]:
             for call in ast.walk(node):
@@ -171,19 +169,17 @@ def _getter(look: Look, block: Block, weight: Parameter, swap: bool) -> tuple[tu
     return (), "", f"the line that makes {weight.name} was not found"
 
 
-# --------------------------------------------------------------------------- changes of a clone
+# --------------------------------------------------------------------------- what edited lines that ran before have made
 
 
-def _setter(weight: Parameter) -> Callable[[Clone], None]:
-    return lambda clone: _set_stype(clone.of(weight))
+def _both(*changes: Callable[[], None] | None) -> None:
+    for change in changes:
+        if change is not None:
+            change()
 
 
-def _turner(weight: Parameter) -> Callable[[Clone], None]:
-    return lambda clone: _transpose(clone, weight)
-
-
-def _attacher(variable: NDArray) -> Callable[[Clone], None]:
-    return lambda clone: clone.of(variable).attach_grad(stype="row_sparse")
+def _attach(variable: NDArray) -> None:
+    variable.attach_grad(stype="row_sparse")
 
 
 def _set_stype(weight: Parameter) -> None:
@@ -192,29 +188,25 @@ def _set_stype(weight: Parameter) -> None:
     weight._attach()
 
 
-def _sparse_embedding(clone: Clone, block: Embedding) -> None:
-    made = clone.of(block)
-    made._kwargs = {**made._kwargs, "sparse_grad": True}
-    _set_stype(made.weight)
+def _sparse_embedding(block: Embedding) -> None:
+    block._kwargs = {**block._kwargs, "sparse_grad": True}
+    _set_stype(block.weight)
 
 
-def _transpose_dense(clone: Clone, block: Dense) -> None:
-    made = clone.of(block)
-    made._is_transposed = made.weight._is_transposed = True
-    _transpose(clone, block.weight)
+def _transpose_dense(block: Dense, trainers: Sequence[Trainer]) -> None:
+    block._is_transposed = block.weight._is_transposed = True
+    _transpose(block.weight, trainers)
 
 
-def _transpose(clone: Clone, original: Parameter) -> None:
+def _transpose(weight: Parameter, trainers: Sequence[Trainer]) -> None:
     """Turn a parameter's values, and what optimizers keep for it; its gradient becomes row-sparse."""
-    weight = clone.of(original)
-    clone.transposed.add(id(original))
     shape = weight._shape or ()
     weight._shape = shape[::-1]
     weight._grad_stype = "row_sparse"
     if weight._arrays:
         contexts = list(weight._arrays)
         weight._hold(weight.list_data()[0].asnumpy().T.copy(), contexts)
-    for _, trainer in clone.copies(Trainer):
+    for trainer in trainers:
         for place, one in enumerate(trainer._params):
             if one is weight:
                 for updater in trainer._updaters:

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ...base.formatting import format_count
 from ...profiler.advice import SMALL
 from ...profiler.torch_gradients import counted_rows
 from ..candidate import Candidate
 from ..torch_programs import names_of_weights, torch_of
-from .base import Look, Remedy, argument, at, named
+from .base import Look, Part, Remedy, argument, at, named
 from .row_sparse import _constructor as constructor
-from .torch_text import Place, functional, objects_at, over_places, places, unwrapped
+from .torch_text import functional, objects_at, over_places, unwrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ...profiler.torch_types import TorchModule, TorchOptimizer, TorchTensor
-    from ..program import Clone
-
-    Method = Callable[..., object]
+    from ...profiler.torch_types import TorchModule
 
 __all__ = ["Bag", "LookUp", "SparseGradient"]
 
 
 class SparseGradient(Remedy):
-    """Give an embedding a sparse gradient, and its weight an optimizer that takes it."""
+    """Give an embedding a sparse gradient."""
 
     name = "sparse gradient (PyTorch)"
     rules = ("zero_rows",)
@@ -45,56 +41,14 @@ class SparseGradient(Remedy):
     def _of(self, look: Look, module: TorchModule) -> Candidate:
         kind, (rows, width) = type(module).__name__, module.weight.shape
         name = names_of_weights(look.program)[id(module.weight)]
-        adam = next((one for one in look.program.originals(torch_of().optim.Optimizer) if _holds(one, module.weight)
-                     and type(one) is torch_of().optim.Adam), None)
         sizes = {0: ("num_embeddings", rows), 1: ("embedding_dim", width)}
         edits, where, why = constructor(look, kind, sizes, "sparse", "True")
-        line = f"nn.{kind}({rows}, {width}, sparse=True)  # {name}"
-        if adam is None:
-            return Candidate(self.name, f"{name}: nn.{kind}(…, sparse=True)", where, edits, lambda clone: _sparse(clone, module),
-                             unpatched=why, lines=line, by_rows=True)
-        settings = {key: _group(adam, module.weight)[key] for key in ("lr", "betas", "eps")}
-        written = ", ".join(f"{key}={value!r}" for key, value in settings.items())
-        return Candidate(self.name, f"{name}: nn.{kind}(…, sparse=True), and SparseAdam in place of Adam for it", where, (),
-                         lambda clone: _sparse_adam(clone, module, adam), unpatched="it takes a second optimizer",
-                         lines=f"{line}\nlazy = torch.optim.SparseAdam([{name}], {written})  # Adam has the other parameters; "
-                               "step() and zero_grad() of both", by_rows=True)
+        return Candidate(self.name, f"{name}: nn.{kind}(…, sparse=True)", where, edits, partial(_sparse, module), unpatched=why,
+                         lines=f"nn.{kind}({rows}, {width}, sparse=True)  # {name}")
 
 
-def _holds(optimizer: TorchOptimizer, weight: TorchTensor) -> bool:
-    return any(one is weight for group in optimizer.param_groups for one in group["params"])
-
-
-def _group(optimizer: TorchOptimizer, weight: TorchTensor) -> dict[str, Any]:  # Any: settings
-    return next(group for group in optimizer.param_groups if any(one is weight for one in group["params"]))
-
-
-def _sparse(clone: Clone, module: TorchModule) -> None:
-    copy = clone.of(module)
-    copy.sparse, copy.weight.grad = True, None
-
-
-def _sparse_adam(clone: Clone, module: TorchModule, optimizer: TorchOptimizer) -> None:
-    """Give a weight to SparseAdam, with the moments that Adam has of it; both make each step."""
-    _sparse(clone, module)
-    weight, adam = clone.of(module.weight), clone.of(optimizer)
-    group = _group(adam, weight)
-    group["params"] = [one for one in group["params"] if one is not weight]
-    lazy = torch_of().optim.SparseAdam([weight], lr=group["lr"], betas=group["betas"], eps=group["eps"])
-    state = adam.state.pop(weight, None)
-    if state:
-        lazy.state[weight] = {**state, "step": int(state["step"])}
-    adam.step, adam.zero_grad = _both(adam.step, lazy.step, lambda: lazy.param_groups[0].update(lr=group["lr"])), _both(
-        adam.zero_grad, lazy.zero_grad)
-
-
-def _both(first: Method, second: Method, before: Method = lambda: None) -> Method:
-    def both(*args: object, **kwargs: object) -> object:  # object: as methods of optimizers take and give
-        made = first(*args, **kwargs)
-        before()
-        second()
-        return made
-    return both
+def _sparse(module: TorchModule) -> None:
+    module.sparse, module.weight.grad = True, None
 
 
 class Bag(Remedy):
@@ -104,13 +58,13 @@ class Bag(Remedy):
 
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each sum or mean of an embedding's rows over the second axis."""
-        for place in places(look) if torch_of() is not None else ():
+        for place in look.parts() if torch_of() is not None else ():
             for call in ast.walk(place.node):
                 found = over_places(call, ("sum", "mean")) if isinstance(call, ast.Call) else None
                 if found is not None and isinstance(call, ast.Call):
                     yield from self._of(look, place, call, *found)
 
-    def _of(self, look: Look, place: Place, call: ast.Call, mode: str, data: ast.expr) -> Iterator[Candidate]:
+    def _of(self, look: Look, place: Part, call: ast.Call, mode: str, data: ast.expr) -> Iterator[Candidate]:
         inner, edits = unwrapped(place, data)
         space = functional(place)
         if not isinstance(inner, ast.Call) or len(inner.args) != 1 or inner.keywords or not space:
@@ -121,7 +75,7 @@ class Bag(Remedy):
         module, text = place.source.text_of(inner.func), place.source.text_of
         new = f"{space}.embedding_bag({text(inner.args[0])}, {module}.weight, mode=\"{mode}\", sparse={module}.sparse)"
         yield Candidate(self.name, f"embedding_bag instead of {text(inner)}.{mode}(1)", at(place.source, call),
-                        (place.source.replace(call, new), *edits), for_time=True)
+                        (place.source.replace(call, new), *edits))
 
 
 def _plain(module: TorchModule) -> bool:
@@ -139,14 +93,14 @@ class LookUp(Remedy):
 
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each ``nn.Linear`` whose input is made by ``one_hot``."""
-        for place in places(look) if torch_of() is not None else ():
+        for place in look.parts() if torch_of() is not None else ():
             for call in ast.walk(place.node):
                 if isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
                     modules = objects_at(look, place, call.func)
                     if modules and all(type(one) is torch_of().nn.Linear for one in modules):
                         yield from self._of(place, call, modules[0])
 
-    def _of(self, place: Place, call: ast.Call, module: TorchModule) -> Iterator[Candidate]:
+    def _of(self, place: Part, call: ast.Call, module: TorchModule) -> Iterator[Candidate]:
         inner, edits = unwrapped(place, call.args[0])
         tokens, added = _hot(inner)
         space = functional(place)
@@ -158,7 +112,7 @@ class LookUp(Remedy):
         new = new if module.bias is None else f"({new} + {layer}.bias)"
         yield Candidate(self.name, f"{'embedding_bag' if added else 'embedding'} instead of {layer}(one_hot(…)), "
                         f"{format_count(module.in_features)} inputs wide",
-                        at(place.source, call), (place.source.replace(call, new), *edits), for_time=True)
+                        at(place.source, call), (place.source.replace(call, new), *edits))
 
 
 def _hot(node: ast.expr) -> tuple[ast.expr | None, bool]:

@@ -3,75 +3,48 @@
 from __future__ import annotations
 
 import ast
-import types
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ..send import contents_of
 from ..torch_programs import torch_of
-from .base import Look, argument, constant, named
+from .base import Look, Part, argument, constant, named
 
 if TYPE_CHECKING:
-    from ..source import Edit, Source
+    from ..source import Edit
 
-__all__ = ["Place", "functional", "objects_at", "over_places", "places", "unwrapped"]
-
-
-class Place(NamedTuple):
-    """A part of a program's text: its source, its node, its function if it is one, and the names that it sees."""
-
-    source: Source
-    node: ast.AST
-    function: types.FunctionType | None
-    names: dict[str, Any]  # Any: variables
+__all__ = ["functional", "objects_at", "over_places", "unwrapped"]
 
 
-def places(look: Look) -> Iterator[Place]:
-    """The text of what the step runs, with the names that each part sees."""
-    functions = {id(node): function for function, _, node in look.functions()}
-    for source, node in look.parts():
-        function = functions.get(id(node))
-        if function is None:
-            yield Place(source, node, None, getattr(look.program.step, "names", {}))
-        else:
-            yield Place(source, node, function, {**function.__globals__, **_cells(function)})
+def _variables(place: Part) -> dict[str, Any]:  # Any: whatever they hold
+    """The globals that a part of the text sees, and the variables of functions around it."""
+    function: Any = place.function  # Any: mypy takes it for a method
+    return {**function.__globals__, **contents_of(function)}
 
 
-def _cells(function: types.FunctionType) -> dict[str, Any]:  # Any: variables
-    found = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # not assigned yet
-            continue
-    return found
-
-
-def objects_at(look: Look, place: Place, node: ast.AST) -> list[Any]:  # Any: objects of the program
+def objects_at(look: Look, place: Part, node: ast.AST) -> list[Any]:  # Any: objects of the program
     """What an expression of names and attributes may stand for: ``self.embedding`` of each module with this function."""
     if isinstance(node, ast.Attribute):
         return [getattr(one, node.attr) for one in objects_at(look, place, node.value) if hasattr(one, node.attr)]
     if not isinstance(node, ast.Name):
         return []
-    function = place.function
-    if function is not None and node.id == next(iter(function.__code__.co_varnames[: function.__code__.co_argcount]), ""):
+    code, names = place.function.__code__, _variables(place)
+    if node.id in code.co_varnames[: min(1, code.co_argcount)]:
         return [module for module in look.program.originals(torch_of().nn.Module)
-                if any(function is vars(cls).get(function.__name__) for cls in type(module).__mro__)]
-    if function is not None and node.id in function.__code__.co_varnames:
-        return []
-    return [place.names[node.id]] if node.id in place.names else []
+                if any(place.function is vars(cls).get(code.co_name) for cls in type(module).__mro__)]
+    return [names[node.id]] if node.id in names and node.id not in code.co_varnames else []
 
 
-def functional(place: Place) -> str:
+def functional(place: Part) -> str:
     """How the text can name ``torch.nn.functional``; empty if it cannot."""
     torch = torch_of()
     for module, rest in ((torch.nn.functional, ""), (torch.nn, ".functional"), (torch, ".nn.functional")):
-        for name, value in place.names.items():
+        for name, value in _variables(place).items():
             if value is module and name.isidentifier():
                 return f"{name}{rest}"
     return ""
 
 
-def unwrapped(place: Place, node: ast.expr) -> tuple[ast.expr, tuple[Edit, ...]]:
+def unwrapped(place: Part, node: ast.expr) -> tuple[ast.expr, tuple[Edit, ...]]:
     """The expression that a variable stands for, with the edits that take its line away.
 
     The variable is assigned once and read once; otherwise the expression is the node itself.

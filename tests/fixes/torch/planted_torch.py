@@ -111,21 +111,6 @@ def hot():
     return step
 
 
-def mostly_zero():
-    torch.manual_seed(0)
-    data, layer = (torch.rand(64, 4000) < 0.005).float(), nn.Linear(4000, 8)
-    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
-
-    def step():
-        optimizer.zero_grad()
-        loss = layer(data).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
-
-
 def tied():
     """The rows are looked up, and the whole weight is multiplied with: no sparse gradient can help."""
     torch.manual_seed(0)

@@ -12,7 +12,6 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.fixes import try_fixes
-from sparsekit.fixes.program import Program
 
 HERE = Path(__file__).parent
 
@@ -63,7 +62,7 @@ def mended(planted):
     with mx.Profiler(torch=True) as prof:
         step()
     before = state_of(torch, model, optimizer)
-    fixes = prof.try_fixes(step, rounds=0)
+    fixes = prof.try_fixes(step)
     assert same(torch, before, state_of(torch, model, optimizer))
     return fixes
 
@@ -115,38 +114,26 @@ def test_no_fix_is_raised_on_a_clean_program(torch, planted):
     step, _, _ = planted.clean()
     with mx.Profiler(torch=True) as prof:
         step()
-    fixes = prof.try_fixes(step, rounds=0)
+    fixes = prof.try_fixes(step)
     assert fixes.refusal == ""
     assert fixes.together is None
     assert not any(fix.holds for fix in fixes.fixes)
     assert fixes.patch == ""
 
 
-def test_lazy_updates_change_the_answer_and_say_by_how_much(torch, planted):
+def test_an_optimizer_that_takes_no_sparse_gradient_refuses_by_its_own_words(torch, planted):
     step, *things = planted.with_adam()
     for _ in range(2):
         step()
     before = state_of(torch, *things)
-    fixes = try_fixes(step, rounds=0)
+    refused = try_fixes(step)["sparse gradient (PyTorch)"]
     assert same(torch, before, state_of(torch, *things))
-    lazy = fixes["sparse gradient (PyTorch)"]
-    assert lazy.verdict == "changes the answer"
-    assert "SparseAdam in place of Adam" in lazy.name
-    assert "rows of model.embedding.weight differ, by at most" in lazy.reason
-    assert "are unchanged" in lazy.reason
-    assert lazy.candidate.lines.splitlines()[1].startswith("lazy = torch.optim.SparseAdam([model.embedding.weight], lr=")
-    assert lazy not in fixes.applied
-
-
-def test_an_optimizer_that_takes_no_sparse_gradient_refuses_by_its_own_words(torch, planted):
-    step, _, _ = planted.trained(planted.Wasteful, torch.optim.RMSprop, lr=0.01)
-    refused = try_fixes(step, rounds=0)["sparse gradient (PyTorch)"]
     assert refused.verdict == "refused"
-    assert "RMSprop does not support sparse gradients" in refused.reason
+    assert "Adam does not support sparse gradients" in refused.reason
 
 
 def test_a_wide_layer_on_ones_looks_its_columns_up(torch, planted):
-    fixes = try_fixes(planted.hot(), rounds=0)
+    fixes = try_fixes(planted.hot())
     assert [fix.verdict for fix in fixes.fixes] == ["holds", "holds"]
     assert "F.embedding(token, self.one.weight.t()) + self.one.bias" in fixes.patch
     assert 'F.embedding_bag(tokens, self.several.weight.t(), mode="sum")' in fixes.patch
@@ -154,39 +141,16 @@ def test_a_wide_layer_on_ones_looks_its_columns_up(torch, planted):
     assert fixes.together.after.peak < fixes.together.before.peak / 5
 
 
-def test_data_that_are_mostly_zeros_are_kept_as_csr(torch, planted):
-    fixes = try_fixes(planted.mostly_zero(), rounds=0)
-    kept = fixes["data as CSR (PyTorch)"]
-    assert kept.holds
-    assert kept.candidate.lines.startswith("data = data.to_sparse_csr()")
-    assert kept.after.moved < kept.before.moved / 2
-
-
 def test_a_weight_that_is_multiplied_with_too_gets_no_sparse_gradient(torch, planted):
-    fixes = try_fixes(planted.tied(), rounds=0)
+    fixes = try_fixes(planted.tied())
     assert fixes.together is None
     assert fixes.patch == ""
 
 
-def test_clones_share_what_programs_share(torch):
+def test_tensors_that_share_memory_are_refused(torch):
     flat = torch.zeros(6)
-    view, weight = flat[:3], torch.nn.Parameter(flat[3:])
-    weight.grad = torch.ones(3)
-    optimizer = torch.optim.SGD([weight], 0.5, momentum=0.9)
-    calls = []
-    optimizer.register_step_post_hook(lambda *given: calls.append(1))
-
-    def step():
-        optimizer.step()
-        view.add_(1)
-        return flat, len(calls)
-
-    clone = Program(step).clone()
-    assert clone.step()[1] == 1
-    assert clone.step()[0].tolist() == pytest.approx([2.0, 2.0, 2.0, -1.45, -1.45, -1.45])
-    assert flat.tolist() == [0.0] * 6
-    assert not calls
-    assert not optimizer.state
+    view = flat[:3]
+    assert "shares its memory with another tensor" in try_fixes(lambda: float(flat.sum() + view.sum())).refusal
 
 
 def test_generators_and_random_numbers_are_put_back(torch):
@@ -197,7 +161,7 @@ def test_generators_and_random_numbers_are_put_back(torch):
         return torch.rand(3, generator=generator) + torch.rand(3) + weight
 
     state = generator.get_state()
-    fixes = try_fixes(step, rounds=0)
+    fixes = try_fixes(step)
     assert fixes.refusal == ""
     assert torch.equal(generator.get_state(), state)
     assert torch.equal(torch.get_rng_state(), before)
@@ -221,18 +185,12 @@ def saved(torch):
 
 
 @pytest.mark.parametrize(("make", "words"), [
-    (hooked, "weight holds a tensor with hooks"), (recorded, "twice holds a tensor that was computed"),
+    (hooked, "weight holds a torch.Tensor, which cannot be sent to another process: it has hooks"),
+    (recorded, "twice holds a torch.Tensor, which cannot be sent to another process: it was computed from other tensors"),
     (saved, "writes the file 'weight.pt'"),
 ], ids=["hooks", "graph", "file"])
 def test_what_cannot_be_judged_is_refused_by_name(torch, make, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    fixes = try_fixes(make(torch), rounds=0)
+    fixes = try_fixes(make(torch))
     assert words in fixes.refusal
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-def test_times_are_taken_in_turns(torch, planted):
-    step, _, _ = planted.wasteful()
-    fixes = try_fixes(step, steps=1, rounds=8)
-    assert fixes.times["all that hold"]["low"] <= fixes.times["all that hold"]["ratio"] <= fixes.times["all that hold"]["high"]

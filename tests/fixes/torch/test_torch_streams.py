@@ -30,7 +30,7 @@ def program(torch, make, repeats, warm=0, rows=ROWS):
 
 
 def sparse(step, **options):
-    return try_fixes(step, rounds=0, **options)["sparse gradient (PyTorch)"]
+    return try_fixes(step, **options)["sparse gradient (PyTorch)"]
 
 
 def grown(torch, options, steps):
@@ -96,60 +96,5 @@ def test_states_that_do_not_grow_hold(torch, kind, repeats):
     before = given.clone()
     fix = sparse(step)
     assert fix.verdict == "holds"
-    assert ("repeats one batch" in fix.reason) == repeats
+    assert ("were changed between steps" in fix.reason) == repeats
     assert torch.equal(given, before)
-
-
-def by_hand(torch, batches):
-    """Adam and SparseAdam from the same weights on some batches: rows by how many batches touch them, and differences."""
-    weights = []
-    for sparse in (False, True):
-        torch.manual_seed(0)
-        layer = torch.nn.Embedding(ROWS, WIDTH, sparse=sparse)
-        optimizer = (torch.optim.SparseAdam if sparse else torch.optim.Adam)(layer.parameters(), lr=0.01)
-        for numbers in batches:
-            optimizer.zero_grad()
-            layer(numbers).square().sum().backward()
-            optimizer.step()
-        weights.append(layer.weight.detach())
-    touched = sum(torch.bincount(numbers, minlength=ROWS).clamp(max=1) for numbers in batches)
-    return touched, (weights[0].double() - weights[1].double()).abs().amax(1)
-
-
-def told(reason):
-    """``{words: (rows, those that differ, by how much)}`` of a reason."""
-    found = re.findall(r"of ([\d,]+) rows that (every batch touches|only some batches touch|no batch touches), ([\d,]+) differ"
-                       r"(?:, by at most ([\d.e+-]+))?", reason)
-    return {words: (int(rows.replace(",", "")), int(number.replace(",", "")), float(most or 0))
-            for rows, words, number, most in found}
-
-
-@pytest.mark.parametrize("repeats", [True, False])
-def test_rows_that_batches_touch_and_leave_out_are_told_apart_as_plain_pytorch_gives_them(torch, repeats):
-    step, _, _, given = program(torch, lambda given: torch.optim.Adam(given, lr=0.01), repeats)
-    state = torch.get_rng_state()
-    fix = sparse(step)
-    assert fix.verdict == "changes the answer"
-    batches, low, high = [given], int(given.min()), int(given.max())
-    if repeats:
-        for _ in range(2):
-            batches.append(low + (batches[-1] - low + (high - low) // 3 + 1) % (high - low + 1))
-            low, high = int(batches[-1].min()), int(batches[-1].max())
-    else:
-        torch.set_rng_state(state)
-        batches = [torch.randint(ROWS, (BATCH,)) for _ in range(3)]
-    touched, apart = by_hand(torch, batches)
-    for words, chosen in (("every batch touches", touched == 3), ("only some batches touch", (touched > 0) & (touched < 3)),
-                          ("no batch touches", touched == 0)):
-        if chosen.any():
-            rows, number, most = told(fix.reason)[words]
-            assert (rows, number) == (int(chosen.sum()), int((apart[chosen] > 0).sum())), words
-            assert most == pytest.approx(float(apart[chosen].max()), rel=0.06), words
-    assert told(fix.reason)["no batch touches"][1] == 0
-
-
-def test_no_row_is_said_to_be_left_out_where_none_differs(torch):
-    step, *_ = program(torch, lambda given: torch.optim.Adam(given, lr=0.01), True)
-    fix = sparse(step, steps=1)
-    assert "are unchanged" not in fix.reason
-    assert fix.reason.endswith("(the program repeats one batch: from step to step its row numbers were shifted)")

@@ -1,0 +1,83 @@
+"""Asking another process: a fresh interpreter for each request, which gets everything through a pipe and answers through one."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from ..base.errors import SparsekitError
+
+if TYPE_CHECKING:
+    from .observe import Run
+
+__all__ = ["Lost", "observed_apart"]
+
+
+class Lost(SparsekitError):
+    """The other process gave no answer; the message says why."""
+
+
+def observed_apart(program: bytes, steps: int, turned: bool, limit: float) -> Run:
+    """What ``runner.observed`` gives, in a fresh process.
+
+    The process ends with this one, however this one ends: it holds the end of a pipe that closes then.  There are no files.
+
+    Parameters
+    ----------
+    program : bytes
+    steps : int
+    turned : bool
+    limit : float
+        Seconds after which the process is ended.
+
+    Raises
+    ------
+    Failure
+        If the step fails.
+    Lost
+        If the process does not answer in time, or is ended by a signal.
+    """
+    reading, writing = os.pipe()
+    environment = {"PYTHONHASHSEED": "0", **os.environ, "PYTHONPATH": os.pathsep.join(one or os.getcwd() for one in sys.path)}
+    command = [sys.executable, "-P", "-m", "sparsekit.fixes.runner", str(reading)]
+    try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=environment, pass_fds=(reading,)) as other:
+            try:
+                answer, said = other.communicate(pickle.dumps((program, steps, turned)), limit)
+            except subprocess.TimeoutExpired:
+                raise Lost(f"The process that ran the step did not end within {limit:g} seconds.",
+                           hint="give try_fixes a shorter step, or more seconds: timeout=3600.") from None
+            finally:
+                other.kill()
+    finally:
+        os.close(reading)
+        os.close(writing)
+    if other.returncode:
+        raise Lost(f"The process that ran the step {_ending(other.returncode)}.{_last_line(said)}", hint=_hint(other.returncode))
+    found: Run | SparsekitError = pickle.loads(answer)
+    if isinstance(found, SparsekitError):
+        raise found
+    return found
+
+
+def _ending(status: int) -> str:
+    if status >= 0:
+        return f"ended without an answer, with status {status}"
+    known = signal.Signals(-status).name if -status in list(signal.Signals) else f"signal {-status}"
+    return f"was ended by {known}"
+
+
+def _hint(status: int) -> str:
+    if -status == signal.SIGKILL:
+        return "the system does so when memory runs out: try a smaller model or batch."
+    return "run the step in a process of its own, python train.py, to see what ends it."
+
+
+def _last_line(said: bytes) -> str:
+    lines = said.decode(errors="replace").split("\n")
+    return "".join(f" It said: {line}" for line in [line for line in lines if line.strip()][-1:])

@@ -20,7 +20,7 @@ NEEDED = {
     "anywidget": ["profile.timeline().live()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
     "traitlets": ["profile.timeline().live()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
     "IPython": ["mx.load_ipython_extension(None)", "load('course.saved')"],
-    "matplotlib": ["mx.figures.curves_figure({'a': [1, 2]}).on(None)", "mx.progress(ax=1)"],
+    "matplotlib": ["mx.figures.curves_figure({'a': [1, 2]}).on(None)", "mx.progress().on(None)"],
     "ray": ["mx.dist.run(print)", "main('bench', 'dist')"],
     "torch": ["x.astorch()", "mx.Profiler(torch=True)", "load('bench.torch_seen_worker').Worker().versions()",
               "load('examples.training_run')._by_torch(None, None)"],

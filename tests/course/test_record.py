@@ -46,7 +46,7 @@ def test_where_nothing_can_be_written_it_is_kept_until_the_kernel_ends(tmp_path,
     monkeypatch.setenv("SPARSEKIT_PROGRESS", str(tmp_path / "file" / "progress"))
     record.remember("a", "predict", "512", True)
     assert record.read("other notebooks")["a"]["right"] is True
-    assert mx.progress().rows[-1] == ("other notebooks", "1 of 1", "1", "0 of 0")
+    assert mx.progress().table.rows[-1] == ("other notebooks", "1 of 1", "1", "0 of 0")
     forget("other notebooks")
     assert record.read("other notebooks") == {}
 
@@ -83,10 +83,10 @@ def test_progress_counts_and_forget_deletes(monkeypatch):
     for name, kind, right in (("p", "predict", True), ("q", "predict", False), ("e", "exercise", True), ("f", "exercise", False)):
         record.remember(name, kind, "said", right)
     shown = mx.progress()
-    assert shown.rows == [("01_one", "2 of 2", "1", "1 of 1"), ("02_two", "0 of 0", "0", "0 of 2")]
+    assert shown.table.rows == [("01_one", "2 of 2", "1", "1 of 1"), ("02_two", "0 of 0", "0", "0 of 2")]
     assert shown.alt == "2 of 2 predictions made, 1 of them right; 1 of 3 exercises solved."
     assert "<svg" in shown.svg
-    assert mx.progress("02_two").rows == [("02_two", "0 of 0", "0", "0 of 2")]
+    assert mx.progress("02_two").table.rows == [("02_two", "0 of 0", "0", "0 of 2")]
     forget("01_one")
     assert mx.progress().alt.startswith("0 of 2")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import displays
 from ..base.entry import entry
-from ..base.errors import ParameterError, ProfilerError, UnknownNameError
+from ..base.errors import ParameterError, ProfilerError, UnknownNameError, expected
 from ..base.formatting import format_bytes, format_count, format_duration, format_percent
 from ..base.tables import folded
 from ..core import hooks
@@ -368,6 +368,11 @@ class Profile:
         figures.Figure
             The picture and its table; ``live()`` gives the same timeline to zoom, to search in and to ask.
 
+        Raises
+        ------
+        ParameterError
+            If ``title`` is not a text, such as another profile.
+
         Examples
         --------
         >>> import sparsekit as mx
@@ -376,6 +381,9 @@ class Profile:
         >>> prof.timeline().title
         'Where the time goes'
         """
+        if not isinstance(title, str):
+            raise ParameterError(expected("title", "a text", title),
+                                 hint="mx.profiler.merge({'one': prof, 'other': another}).timeline() draws several runs.")
         return displays.call("timeline_figure", self.tables, title, window, rows)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+import sparsekit as mx
 from sparsekit.profiler import Profiler
 
 
@@ -61,3 +62,8 @@ def test_a_profile_that_still_records_shows_what_it_has(library):
         assert "1 " in prof.timeline().table.rows[0][3] + " "
         library.run("add", (), library.dense(2))
     assert prof.timeline().table.rows[0][3] == "2"
+
+
+def test_another_profile_is_no_title(busy):
+    with pytest.raises(mx.ParameterError, match="merge"):
+        busy.timeline(busy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..base.errors import ParameterError, expected
 from ..figures import Axis, Figure, Panel, Rect, Table
 from . import record
 from .contents import contents
@@ -57,7 +58,14 @@ def progress(notebook: str | None = None) -> Figure:
     -------
     figures.Figure
         Bars of what is done, filled, of what there is, outlined; and the table.
+
+    Raises
+    ------
+    ParameterError
+        If ``notebook`` is no text.
     """
+    if notebook is not None and not isinstance(notebook, str):
+        raise ParameterError(expected("notebook", "the name of a notebook", notebook), hint='mx.progress("01_csr"), for example.')
     rows = [standing(name) for name in ([notebook] if notebook else _notebooks())]
     made, right, solved = (sum(getattr(row, name) for row in rows) for name in ("made", "right", "solved"))
     words = (f"{made} of {sum(row.predictions for row in rows)} predictions made, {right} of them right; "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base.entry import entries
 from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_shape
 from ..base.tables import escape, folded
 from .components import Parts, cell_text, elements_around, entries_from, len_of, read_array, take_slice
@@ -390,3 +391,6 @@ def _details(parts: Parts, key: str) -> dict[str, str] | None:
         first, last = take_slice(parts.indptr, row, row + 2).tolist()
         said["found by"] = f"indptr[{row}] = {first} ≤ {place} < {last} = indptr[{row + 1}]; indices[{place}] = {columns[0]}"
     return said
+
+
+entries(globals(), __all__)

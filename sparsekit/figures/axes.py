@@ -75,8 +75,8 @@ def _inside(figure: Drawing, layout: Layout, ax: Axes) -> list[Axes]:
 def _legend(matplotlib: ModuleType, figure: Drawing, ax: Axes) -> None:
     handles = [matplotlib.patches.Patch(label=clean(words), **_fill(ax, kind)) for kind, words in figure.words_of_kinds().items()
                if kind in KINDS]
-    handles += [matplotlib.lines.Line2D([], [], label=legend_words(line.label), **_stroke(line)) for line in figure.of(Line)
-                if line.label]  # fmt: skip
+    handles += [matplotlib.lines.Line2D([], [], label=legend_words(line.label), **_stroke(ax, line))
+                for line in figure.of(Line) if line.label]  # fmt: skip
     if handles:
         below = -40 * ax.figure.dpi / 96 / max(ax.get_window_extent().height, 1.0)  # under the labels of the axis
         ax.legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(0, below), ncols=3)
@@ -108,11 +108,11 @@ def _fill(ax: Axes, kind: str) -> dict[str, Any]:
     return {"facecolor": _ink(ax, fill), "edgecolor": _ink(ax, edge) if edge else "none", "linewidth": width}
 
 
-def _stroke(line: Line) -> dict[str, Any]:
+def _stroke(ax: Axes, line: Line) -> dict[str, Any]:
     dashes = DASHES[line.dash % len(DASHES)]
     width = line.width * POINT
     style = (0, tuple(length / line.width for length in dashes)) if dashes else "solid"
-    color = LIGHT[line.kind] if line.kind in KINDS else _ink(None, line.kind)  # type: ignore[arg-type]  # letters need no axes
+    color = LIGHT[line.kind] if line.kind in KINDS else _ink(ax, line.kind)
     return {"color": color, "linewidth": width, "linestyle": style}
 
 
@@ -191,13 +191,14 @@ class _Drawer:
         self.ax.fill_between(x, low, high, zorder=self.order, **_fill(self.ax, mark.kind))
 
     def _line(self, mark: Line) -> None:
-        self.ax.plot(np.asarray(mark.x, dtype=float), np.asarray(mark.y, dtype=float), zorder=self.order, **_stroke(mark))
+        stroke = _stroke(self.ax, mark)
+        self.ax.plot(np.asarray(mark.x, dtype=float), np.asarray(mark.y, dtype=float), zorder=self.order, **stroke)
         alone = [(x[0], y[0]) for x, y in runs_of(mark) if len(x) == 1]
         if alone:
-            self.ax.plot(*zip(*alone, strict=True), "o", color=_stroke(mark)["color"], markersize=4, zorder=self.order)
+            self.ax.plot(*zip(*alone, strict=True), "o", color=stroke["color"], markersize=4, zorder=self.order)
         if mark.arrow and len(mark.x) > 1:
             self.ax.annotate("", (mark.x[-1], mark.y[-1]), (mark.x[-2], mark.y[-2]), zorder=self.order,
-                             arrowprops={"arrowstyle": "-|>", "color": _stroke(mark)["color"]})  # fmt: skip
+                             arrowprops={"arrowstyle": "-|>", "color": stroke["color"]})  # fmt: skip
 
     def _dots(self, mark: Dots) -> None:
         color = _ink(self.ax, mark.kind)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..base.entry import entries
 from ..base.formatting import format_ratio, number
 from .figure import Figure
 from .marks import Axis, Line, Panel, Rect, Table
@@ -40,18 +42,20 @@ def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, ow
     -------
     Figure
     """
-    found = {str(name): (number(row.get("median")), number(row.get("min")), number(row.get("max"))) for name, row in rows.items()}
+    found = {str(name): (number(row.get("median"), math.nan), number(row.get("min"), math.nan), number(row.get("max"), math.nan))
+             for name, row in rows.items()}
     kinds = {str(name): str(row.get("kind", "")) for name, row in rows.items()}
-    cells = [(name, f"{_written(median)} {unit}", f"{_written(least)} to {_written(most)}",
+    cells = [(name, f"{_written(median)} {unit}" if math.isfinite(median) else "no number", _range_words(least, most),
               _against(median, found, more_is_better)) for name, (median, least, most) in found.items()]  # fmt: skip
     table = Table(("", "median", "least to greatest", "times the best"), cells, title)
-    longest = max((max(median, most) for median, _, most in found.values()), default=0.0)
+    longest = max((value for row in found.values() for value in row if math.isfinite(value)), default=0.0)
     figure = Figure(str(title), _finding(found, unit, more_is_better), table=table, notes=(note,) if note else ())
     figure.panels = [Panel((0.0, longest or 1.0), (0.0, float(max(len(found), 1))), ROW * max(len(found), 1), rows=True)]
     for place, (name, (median, least, most)) in enumerate(found.items()):
         kind = kinds[name] if kinds[name] in KINDS else "muted" if own and name.startswith(own) else "outline"
-        words = f"{name}: {_written(median)} {unit}, {_written(least)} to {_written(most)}"
-        figure.add(Rect(0, kind, 0.0, max(median, 0.0), place + 0.19, place + 0.81, words, f"bar {place}"))
+        words = ", ".join(filter(None, [f"{name}: {cells[place][1]}", cells[place][2]]))
+        if math.isfinite(median):
+            figure.add(Rect(0, kind, 0.0, max(median, 0.0), place + 0.19, place + 0.81, words, f"bar {place}"))
         if most > least:
             figure.add(*_range(place, least, most))
     figure.add(Axis(0, "left", ticks=tuple((place + 0.5, name) for place, name in enumerate(found))),
@@ -70,24 +74,40 @@ def _written(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def _range_words(least: float, most: float) -> str:
+    return f"{_written(least)} to {_written(most)}" if math.isfinite(least) and math.isfinite(most) else ""
+
+
 def _best(found: Mapping[str, tuple[float, ...]], more_is_better: bool) -> str:
     pick = max if more_is_better else min
     return pick(found, key=lambda name: found[name][0])
 
 
+def _numbers(found: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+    """Those whose median is a number."""
+    return {name: row for name, row in found.items() if math.isfinite(row[0])}
+
+
 def _against(median: float, found: Mapping[str, tuple[float, ...]], more_is_better: bool) -> str:
+    found = _numbers(found)
+    if not math.isfinite(median):
+        return ""
     best = found[_best(found, more_is_better)][0]
     ratio = (best / median if more_is_better else median / best) if best and median else 1.0
     return f"{ratio:.2f}" if ratio < 10 else format_ratio(ratio).rstrip("×")
 
 
 def _finding(found: Mapping[str, tuple[float, ...]], unit: str, more_is_better: bool) -> str:
+    found = _numbers(found)
     if not found:
         return "Nothing was measured."
     best = _best(found, more_is_better)
-    text = f"The {'most' if more_is_better else 'least'} is {_written(found[best][0])} {unit}, of {clean(best)}"
+    text = f"The {'most' if more_is_better else 'least'} is {_written(found[best][0])} {clean(unit)}, of {clean(best)}"
     others = {name: row for name, row in found.items() if name != best}
     if not others:
         return f"{text}."
     second = _best(others, more_is_better)
-    return f"{text}; the next is {_written(others[second][0])} {unit}, of {clean(second)}."
+    return f"{text}; the next is {_written(others[second][0])} {clean(unit)}, of {clean(second)}."
+
+
+entries(globals(), __all__)

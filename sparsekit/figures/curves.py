@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base.entry import entries
 from ..base.formatting import format_value
 from .figure import Figure
 from .marks import Axis, Line, Panel, Table
 from .palette import series
+from .text import clean
 
 __all__ = ["curves_figure"]
 
@@ -42,13 +44,15 @@ def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str =
     known = [value for values in found.values() for value in values if math.isfinite(value)]
     low, high = min(known, default=0.0), max(known, default=1.0)
     room = (high - low) * 0.04 or abs(high) * 0.1 or 1.0
-    said = str(finding) or "; ".join(f"{name} ends at {_write(values[-1])}" for name, values in found.items() if length) + "."
+    ends = {name: next((value for value in reversed(values) if math.isfinite(value)), math.nan) for name, values in found.items()}
+    words = "; ".join(f"{clean(name)} ends at {_write(end)}" for name, end in ends.items() if math.isfinite(end))
+    said = str(finding) or (f"{words}." if words else "No curve has a value.")
     table = Table((x, *found), _rows(found, length))
     figure = Figure(str(title) or "Curves", said, [Panel((0.0, float(max(length - 1, 1))), (high + room, low - room), HEIGHT)],
                     [Axis(0, "left", "number"), Axis(0, "bottom", "count", label=str(x))], table)  # fmt: skip
     for place, (name, values) in enumerate(found.items()):
         kind, dash = series(place)
-        words = f"{name}: {_write(values[-1])} at the end" if values else name
+        words = f"{name}: {_write(ends[name])} at the end" if math.isfinite(ends[name]) else name
         figure.add(Line(0, kind, range(length), values, words, f"curve {place}", name, dash, 2.0))
     return figure
 
@@ -67,3 +71,6 @@ def _write(value: float) -> str:
 def _rows(found: Mapping[str, Sequence[float]], length: int) -> list[tuple[str, ...]]:
     places = sorted({round(i * (length - 1) / (MOST_ROWS - 1)) for i in range(MOST_ROWS)}) if length else []
     return [(format_value(place), *(_write(values[place]) for values in found.values())) for place in places]
+
+
+entries(globals(), __all__)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..base.errors import UnsupportedError
+from ..base.entry import doors
+from ..base.errors import ParameterError, UnsupportedError, expected
 from ..base.files import written
 from .drawing import Drawing
 from .html import to_html
@@ -56,6 +58,8 @@ class Figure(Drawing):
         width : float
             Pixels, at least 240.
         """
+        if not isinstance(width, (int, float)) or not math.isfinite(width):
+            raise ParameterError(expected("width", "a finite number of pixels", width), hint="1000 is the default.")
         return to_svg(self, width)
 
     def html(self) -> str:
@@ -142,3 +146,6 @@ class Figure(Drawing):
 
     def __repr__(self) -> str:
         return f"{self.alt}\n\n{self.table!r}" if self.table.columns else self.alt
+
+
+doors(Figure)

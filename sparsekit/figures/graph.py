@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.entry import entries
 from .figure import Figure
 from .graph_data import COLUMNS, Array, Node, array_words, bytes_words, cost, finding, read_graph, shape_words, table_rows
 from .graph_fold import MOST_CARDS, folded
@@ -252,3 +253,6 @@ def _details(nodes: Sequence[Node], key: str) -> dict[str, str] | None:
         where = f"becomes dense{f' ({place + 1})' if place else ''}"
         said[where] = f"{one.what}: {cost([one])}{', more than the limit allows' if one.refused else ''}. {one.remedy}"
     return said
+
+
+entries(globals(), __all__)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.entry import entries
 from ..base.files import written
 from .answers import pictures, prepared, script, style
 from .drawing import Drawing
@@ -136,3 +137,6 @@ for (const figure of document.querySelectorAll("figure[data-figure]")) {
   enhance(figure, data.wide, null);
 }"""
     return f'<script type="module">\n{script()}{start}\n</script>\n'
+
+
+entries(globals(), __all__)

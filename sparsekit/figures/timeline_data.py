@@ -97,9 +97,12 @@ def steps_of(timeline: Timeline) -> Timeline | None:
     if min(sum(len(row.events) for row in run.rows) for run in runs) <= FEW_EVENTS:
         return None
     columns, where = timeline.columns, np.zeros(len(start), bool)
+    spans = columns.where_text(["user"])[columns.kinds.lane[columns.events.kind]]
     for run, step in zip(runs, steps, strict=True):
         if step is not None:
             where |= (columns.events.run == run.number) & (start >= step[1]) & (start < step[2])
+    if not all((where & spans & (columns.events.run == run.number)).any() for run in runs):
+        where &= ~spans  # a span lasts until the next step begins, so a run with spans would seem longer than one without
     nothing = np.zeros(0, np.int64)
     taken = columns.taken({"events": np.flatnonzero(where), "folded": nothing, "marks": nothing, "ledger": nothing})
     words = [f"step {step[0] + 1:,} of {len(run.steps):,}" for run, step in zip(runs, steps, strict=True) if step]

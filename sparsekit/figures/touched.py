@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..base.entry import entries
 from ..base.errors import ShapeError
 from ..base.formatting import format_bytes, format_ratio
 from .components import len_of, read_array, take_slice
@@ -132,3 +133,6 @@ def _moved(figure: Figure, steps: list[_Step]) -> None:
                         f"{step.name}: a step moves {format_bytes(step.moved)}"))  # fmt: skip
     figure.add(Axis(panel, "left", ticks=tuple((place + 0.5, step.name) for place, step in enumerate(steps))),
                Axis(panel, "right", ticks=tuple((place + 0.5, format_bytes(step.moved)) for place, step in enumerate(steps))))
+
+
+entries(globals(), __all__)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base.entry import entries
 from ..base.errors import ParameterError, ShapeError, UnsupportedError, expected
 from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_share, number
 from .components import Parts, cell_text, len_of, read_array, take_slice
@@ -359,3 +360,6 @@ def _details(given: _Given, step: int, key: str) -> dict[str, str] | None:
     elif found.gradient is not None:
         said["gradient"] += _values(found, given.units)
     return {**said, "optimizer state": f"{found.before} → updated now"}
+
+
+entries(globals(), __all__)

@@ -67,6 +67,9 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
     >>> [process.name for process in both.processes]
     ['one', 'other']
     """
+    if isinstance(profiles, Profile) or not isinstance(profiles, (Mapping, Iterable)):
+        raise ProfilerError(expected("profiles", "a list of profiles, or a mapping of names to them", profiles),
+                            hint='mx.profiler.merge({"one": prof, "other": another}), for example.')
     named = list(profiles.items()) if isinstance(profiles, Mapping) else [("", run) for run in profiles]
     found = [part for place, (name, run) in enumerate(named) for part in _taken_apart(_loaded(run), name, place)]
     if not found:

@@ -371,7 +371,7 @@ class Profile:
         Raises
         ------
         ParameterError
-            If ``title`` is not a text, such as another profile.
+            If ``title`` is not a text, such as another profile, or ``window`` no pair of times.
 
         Examples
         --------
@@ -384,6 +384,10 @@ class Profile:
         if not isinstance(title, str):
             raise ParameterError(expected("title", "a text", title),
                                  hint="mx.profiler.merge({'one': prof, 'other': another}).timeline() draws several runs.")
+        if window is not None and not (isinstance(window, (tuple, list)) and len(window) == 2
+                                       and all(isinstance(end, (int, float)) for end in window) and window[0] < window[1]):
+            raise ParameterError(expected("window", "a pair of times in microseconds, the earlier one first", window),
+                                 hint="window=(0, prof.wall) is all of it.")
         return displays.call("timeline_figure", self.tables, title, window, rows)
 
 

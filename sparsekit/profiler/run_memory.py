@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..base import displays
+from ..base.errors import ParameterError, expected
 from ..base.formatting import format_bytes
 from .what_if import what_if
 
@@ -48,8 +50,19 @@ class RunMemory(dict[str, Any]):  # Any: the values of ``types.Memory``
         -------
         figures.Figure
             The live view tells which operator made an array, and computes the memory with other types, gradients and batches.
+
+        Raises
+        ------
+        ParameterError
+            If ``against`` is no mapping of memories, or ``title`` or ``top`` is neither.
         """
+        if not isinstance(title, str) or not isinstance(top, (int, float)) or not 0 <= top < math.inf:
+            raise ParameterError(f"title must be a text and top a number of bytes, got {title!r} and {top!r}.",
+                                 hint="leave them out, or top=2e6 for example.")
         if against is not None:
+            if not isinstance(against, Mapping) or not all(isinstance(one, RunMemory) for one in against.values()):
+                raise ParameterError(expected("against", "a mapping of names to the memory of profiles", against),
+                                     hint='prof.memory.figure({"dense": dense.memory}), for example.')
             there = any(one._data is self._data for one in against.values())
             peaks: Figure = displays.call("peaks_figure", against if there else {**against, name: self}, title)
             return peaks

@@ -90,6 +90,9 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
                             hint="ask the profile of one process, recorded by mx.Profiler().")
     lives = data.lives
     _check_names(lives.kinds, gradient, rows)
+    if gradient is not None and not any(kind.role in LASTING for kind in lives.kinds):
+        raise ProfilerError("The profile holds no parameter, so it knows no gradient whose storage type could be another.",
+                            hint="arrays of gluon's parameters and of executors are known as parameters; plain arrays are not.")
     batch, bounds = lives.batch, lives.bounds
     if batch_size is not None and not batch:
         raise ProfilerError("The profile holds no input array whose rows are the batch.",

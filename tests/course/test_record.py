@@ -84,11 +84,11 @@ def test_progress_counts_and_forget_deletes(monkeypatch):
         record.remember(name, kind, "said", right)
     shown = mx.progress()
     assert shown.table.rows == [("01_one", "2 of 2", "1", "1 of 1"), ("02_two", "0 of 0", "0", "0 of 2")]
-    assert shown.alt == "2 of 2 predictions made, 1 of them right; 1 of 3 exercises solved."
+    assert shown.alt == "Your progress. 2 of 2 predictions made, 1 of them right; 1 of 3 exercises solved."
     assert "<svg" in shown.svg
     assert mx.progress("02_two").table.rows == [("02_two", "0 of 0", "0", "0 of 2")]
     forget("01_one")
-    assert mx.progress().alt.startswith("0 of 2")
+    assert mx.progress().alt.startswith("Your progress. 0 of 2")
 
 
 def test_the_list_of_exercises_is_that_of_the_notebooks():

@@ -350,7 +350,7 @@ def test_the_picture_has_the_lanes_of_each_process(run):
 
 def test_the_report_has_all_processes(run, tmp_path):
     page = run[0].to_html(tmp_path / "page.html").read_text()
-    assert page.count("<figure data-figure>") == 1
+    assert page.count("<figure data-figure>") == 2  # timeline and memory
     for words in ("By process", "Exchanged", "Waiting times between workers",
                   "Load of the servers. The server with the most bytes"):
         assert words in page

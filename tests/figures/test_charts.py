@@ -6,11 +6,14 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+import sparsekit as mx
 from sparsekit.base import displays
 from sparsekit.figures.bars import bars_figure
 from sparsekit.figures.curves import curves_figure
 from sparsekit.figures.fixes import fixes_figure
 from sparsekit.figures.marks import Dots, Line, Rect
+from sparsekit.figures.page import html_page
+from sparsekit.figures.touched import touched_figure
 from sparsekit.figures.turns import turns_figure
 
 from .gallery import HOSTILE
@@ -111,3 +114,28 @@ def test_fixes_have_a_sign_and_bars_before_and_after():
     assert "✓ sparse_grad" in figure.svg()
     assert [(bar.x1, bar.kind) for bar in figure.of(Rect) if bar.panel == 0] == [(1e15, "outline"), (1, "muted")]
     assert drawn(fixes_figure([], "nothing", {"columns": (), "rows": []})).finding == "nothing"
+
+
+@pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
+def test_bars_with_a_range_are_saved(tmp_path, ending):
+    figure = bars_figure("Time", {"a": {"median": 1, "min": 0.9, "max": 1.1}}, "ms")
+    assert figure.save(tmp_path / f"bars.{ending}").stat().st_size > 500
+
+
+def test_what_is_no_number_wins_nothing():
+    rows = {"a": {"median": float("inf")}, "b": {"median": float("nan")}, "c": {"median": 5, "min": 4, "max": 6}}
+    figure = bars_figure("Time", rows, "ms")
+    assert figure.finding == "The least is 5 ms, of c."
+    assert [row[1:] for row in figure.table.rows] == [("no number", "", ""), ("no number", "", ""), ("5 ms", "4 to 6", "1.00")]
+    assert curves_figure({"a": [1, 2, float("nan")], "b": []}).finding == "a ends at 2."
+    assert curves_figure({}).finding == "No curve has a value."
+
+
+@pytest.mark.parametrize("wrong", [None, 5, [], {"a": 5}, {"a": None}])
+def test_what_cannot_be_drawn_is_named(wrong, tmp_path):
+    for build in (lambda: bars_figure("t", wrong, "ms"), lambda: curves_figure(wrong), lambda: touched_figure(wrong),
+                  lambda: html_page("t", 5), lambda: curves_figure({}).svg("x"), lambda: curves_figure({}).save(5),
+                  lambda: curves_figure({}).save("/nonexistent/x.svg"), lambda: mx.profiler.merge(5),
+                  lambda: mx.Profiler().memory.figure({"a": wrong}), lambda: mx.Profiler().timeline(window=(5, 1))):  # fmt: skip
+        with pytest.raises(mx.base.errors.SparsekitError, match="Hint: "):
+            build()

@@ -19,7 +19,7 @@ from sparsekit.base.formatting import format_share
 from sparsekit.figures import Dots, Line, Rect, Text, html_page
 from sparsekit.figures.layout import Layout
 from sparsekit.figures.timeline import timeline_figure
-from sparsekit.figures.timeline_data import APART, STORAGE, Timeline, storage_of
+from sparsekit.figures.timeline_data import APART, STORAGE, Timeline, storage_of, together
 from sparsekit.profiler.columns import Ragged, merged
 
 from .gallery import HOSTILE
@@ -625,3 +625,14 @@ def test_references_that_were_lost_draw_nothing_wrong():
     nothing = Ragged(np.zeros(0, np.int32), np.zeros(4, np.int64))
     lost = columns.changed({"events": {"conversion": np.full(4, -1, np.int32), "made_by": nothing}})
     assert "made dense by" not in timeline_figure(lost).interaction.select("event 2", {})
+
+
+def test_a_run_with_steps_of_its_own_is_compared_with_one_without_by_what_its_operators_took():
+    plain = training(steps=30)
+    end = max(record["start"] + record["duration"] for record in plain)
+    each = end / 30
+    spans = [{"name": "step", "kind": "span", "lane": "user", "start": number * each, "duration": each, "self": 0.0, "layer": "",
+              "depth": 0, "inputs": [], "outputs": []} for number in range(30)]
+    with_steps = sorted([*plain, *spans], key=lambda record: (record["start"], -record["duration"]))
+    figure = timeline_figure(together({"with": tables(with_steps), "without": tables(plain)}))
+    assert "faster" not in figure.title, figure.title

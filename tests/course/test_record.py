@@ -85,7 +85,7 @@ def test_progress_counts_and_forget_deletes(monkeypatch):
     shown = mx.progress()
     assert shown.table.rows == [("01_one", "2 of 2", "1", "1 of 1"), ("02_two", "0 of 0", "0", "0 of 2")]
     assert shown.alt == "Your progress. 2 of 2 predictions made, 1 of them right; 1 of 3 exercises solved."
-    assert "<svg" in shown.svg
+    assert "<svg" in shown.svg()
     assert mx.progress("02_two").table.rows == [("02_two", "0 of 0", "0", "0 of 2")]
     forget("01_one")
     assert mx.progress().alt.startswith("Your progress. 0 of 2")

@@ -408,7 +408,7 @@ def test_view_shows_traces_of_other_profilers(here, name):
     assert cli.main(["view", str(Path(__file__).parent / "golden" / name), "-o", "page.html"]) == 0
     page = (here / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert page.count("<figure data-figure>") == 1
+    assert page.count("<figure data-figure>") == 2  # timeline and memory
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_no_slide_is_wider_than_the_screen_and_the_live_figure_lives(page):
         assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
         if page.locator(".slide.now iframe").count():
             view = page.locator(".slide.now iframe").content_frame
-            view.locator("canvas").first.wait_for()
+            view.locator("[data-ready] svg").first.wait_for()
             for theme in ("light", "dark"):
                 page.emulate_media(color_scheme=theme)
                 page.screenshot(path=ARTEFACTS / f"slides-live-{theme}.png")

@@ -99,7 +99,6 @@ EXCUSED = {
     "values_of": "an array of its own", "_Timed": "notes a time of its own",
     "_quiet": "the filters of Python's warnings, which Python's own catch_warnings puts back",
     "_folder": "a folder that the next command looks past", "stage": "a progress bar",
-    "drawing_on": "matplotlib's settings and the filters of warnings, which their own context managers put back",
     "_drawing": "matplotlib's settings and the filters of warnings, which their own context managers put back",
     "discard_stderr": "a file descriptor, as MXNet's helper for tests does",
     "_named": "names errors",

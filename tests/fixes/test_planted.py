@@ -8,6 +8,7 @@ import pytest
 
 from sparsekit.base.errors import ContractError
 from sparsekit.fixes import try_fixes
+from tests.sampling import some
 
 from . import wasteful
 
@@ -48,7 +49,7 @@ def patched(text, patch):
 
 
 @pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")  # some of the planted wastes
-@pytest.mark.parametrize("name", wasteful.PLANTED)
+@pytest.mark.parametrize("name", some(wasteful.PLANTED, one_in=3))
 def test_a_planted_waste_is_found_patched_and_kept_away(name, tmp_path, monkeypatch):
     remedy, text = wasteful.PLANTED[name]
     program = f"planted_{list(wasteful.PLANTED).index(name)}"

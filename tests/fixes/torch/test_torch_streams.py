@@ -47,8 +47,9 @@ def grown(torch, options, steps):
 
 
 @pytest.mark.parametrize("repeats", [True, False])
-@pytest.mark.parametrize("options", [{"momentum": 0.9}, {"momentum": 0.9, "nesterov": True}, {"momentum": 0.9, "dampening": 0.5}],
-                         ids=["momentum", "nesterov", "dampening"])
+@pytest.mark.parametrize("options", [
+    {"momentum": 0.9}, *(pytest.param({"momentum": 0.9, **more}, marks=pytest.mark.thorough)
+                         for more in ({"nesterov": True}, {"dampening": 0.5}))], ids=["momentum", "nesterov", "dampening"])
 def test_momentum_that_grows_is_refused_with_its_growth(torch, options, repeats):
     step, *_ = program(torch, lambda given: torch.optim.SGD(given, lr=0.01, **options), repeats)
     fix = sparse(step)

@@ -83,6 +83,9 @@ def timeline_figure(columns: Columns | Mapping[str, Columns], title: str = "", w
     steps = steps_of(whole)
     shown = {name: _Shown(timeline, title, rows) for name, timeline in ((ONE_STEP, steps), (WHOLE, whole)) if timeline}
     first = next(iter(shown))
+    if window and len(tables.events) and not len(whole.columns.events):
+        words = f"Nothing began from {duration(1000 * window[0])} to {duration(1000 * window[1])} after the start"
+        shown[WHOLE].finding = f"{words}; {format_count(len(tables.events))} events began at other times."
 
     def draw(view: tuple[float, float] | None, values: Mapping[str, str]) -> Figure:
         return shown[values.get("show", first)].figure(view)

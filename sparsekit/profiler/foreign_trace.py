@@ -76,7 +76,7 @@ def read_foreign(document: JSON, name: str) -> Stored:
 
 def _no_trace(name: str) -> FileFormatError:
     return FileFormatError(f"{name!r} is not a trace: it has no event with a name, a start and an end.",
-                           hint="sparsekit reads its own traces, torch.profiler's, MXNet's, and others in Chrome's format.")
+                           hint="sparsekit reads traces of torch.profiler, of MXNet, and others in Chrome's format.")
 
 
 def _origin(document: JSON, events: list[JSON]) -> str:

@@ -50,7 +50,7 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Profile:
     Raises
     ------
     DataFileError
-        If the file is missing, truncated, too large, or neither a profile nor a trace.
+        If the file is missing, truncated, too large, neither a profile nor a trace, or a trace that ``Profile.export`` wrote.
     """
     path = path_of(path)
     name = Path(path).name
@@ -66,7 +66,11 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Profile:
 
 
 def _limited(document: JSON, name: str) -> JSON:
-    """The same, unless it has more events than are read."""
+    """The same, unless it has more events than are read, or was written for other viewers."""
+    about = document.get("otherData") if isinstance(document, dict) else None
+    if isinstance(about, dict) and about.get("written by") == "sparsekit":
+        raise DataFileError(f"{name!r} is a trace that sparsekit wrote for other viewers: it does not hold all of the profile.",
+                            hint="prof.save('run.npz') keeps all of it; https://ui.perfetto.dev opens this file.")
     events = document.get("traceEvents") if isinstance(document, dict) else document
     if isinstance(events, list) and len(events) > MAX_EVENTS:
         raise DataFileError(f"{name!r} has {len(events):,} events, more than {MAX_EVENTS:,}.", hint="profile less at once.")

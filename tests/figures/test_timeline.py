@@ -636,3 +636,9 @@ def test_a_run_with_steps_of_its_own_is_compared_with_one_without_by_what_its_op
     with_steps = sorted([*plain, *spans], key=lambda record: (record["start"], -record["duration"]))
     figure = timeline_figure(together({"with": tables(with_steps), "without": tables(plain)}))
     assert "faster" not in figure.title, figure.title
+
+
+def test_a_part_in_which_nothing_began_is_no_run_without_operators():
+    figure = timeline_figure(tables(training(steps=3)), window=(1e9, 2e9))
+    assert figure.finding.startswith("Nothing began from 16.7 min to 33.3 min after the start; ")
+    assert NO_OPERATORS not in figure.finding

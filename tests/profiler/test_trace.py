@@ -5,7 +5,7 @@ import pytest
 
 from sparsekit.base.errors import DataFileError
 from sparsekit.core.hooks import LANES
-from sparsekit.profiler import Profiler
+from sparsekit.profiler import Profiler, load
 
 
 @pytest.fixture(params=[".json", ".json.gz"])
@@ -93,3 +93,8 @@ def test_names_must_say_what_the_file_is(profile, tmp_path):
         profile.export(tmp_path / "missing" / "run.json")
 
 
+
+
+def test_a_trace_for_other_viewers_is_not_taken_for_a_profile(profile, tmp_path):
+    with pytest.raises(DataFileError, match=r"Hint: prof\.save"):
+        load(profile.export(tmp_path / "run.json"))

@@ -393,4 +393,4 @@ def _details(parts: Parts, key: str) -> dict[str, str] | None:
     return said
 
 
-entries(globals(), __all__)
+entries(globals(), ["array_figure", "inspect"])

@@ -255,4 +255,4 @@ def _details(nodes: Sequence[Node], key: str) -> dict[str, str] | None:
     return said
 
 
-entries(globals(), __all__)
+entries(globals(), ["graph_figure"])

@@ -139,4 +139,4 @@ for (const figure of document.querySelectorAll("figure[data-figure]")) {
     return f'<script type="module">\n{script()}{start}\n</script>\n'
 
 
-entries(globals(), __all__)
+entries(globals(), ["html_page"])

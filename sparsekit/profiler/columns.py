@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..base.types import Array
 
 __all__ = ["NONE", "SCHEMA", "Column", "Columns", "Ragged", "Strings", "Table", "build", "dtype_of", "empty", "joined", "mapped",
-           "merged", "reference_of"]
+           "merged", "reference_of", "taken_of"]
 
 #: Table -> column -> kind.  ``text``: number of a text; ``-> t``: row of table ``t``, or ``NONE``; ``[x]``: a list of x for each
 #: row.  A ``+`` marks what mostly grows from row to row, of which the file has the differences.  Times are in nanoseconds since
@@ -206,11 +206,16 @@ class Columns:
             columns: dict[str, Column] = {}
             for column, values in table.items():
                 if rows is not None:
-                    values = values.taken(rows) if isinstance(values, Ragged) else values[rows]
+                    values = taken_of(values, rows)
                 target = reference_of(SCHEMA[name][column])
                 columns[column] = mapped(values, places[target]) if target in places else values
             tables[name] = Table(columns)
         return Columns(tables, self.strings)
+
+
+def taken_of(values: Column, rows: Array) -> Column:
+    """Some rows of a column."""
+    return values.taken(rows) if isinstance(values, Ragged) else values[rows]
 
 
 def mapped(values: Column, places: Array) -> Column:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .columns import NONE, SCHEMA, Ragged, dtype_of, empty, joined, mapped
+from .columns import NONE, SCHEMA, Ragged, dtype_of, empty, joined, mapped, taken_of
 from .groups import Sums, sums_of
 from .nesting import depths
 
@@ -69,7 +69,7 @@ class EventRows:
         kept = np.flatnonzero(~gone)
         places = np.full(len(gone), NONE)
         places[kept] = np.arange(len(kept))
-        self._hold({name: mapped(_taken(values, kept), places) if name in _REFERENCES else _taken(values, kept)
+        self._hold({name: mapped(taken_of(values, kept), places) if name in _REFERENCES else taken_of(values, kept)
                     for name, values in columns.items()}, self._arrived[kept] - count)
         return sums, moved
 
@@ -100,7 +100,7 @@ class EventRows:
             elif not np.any(values):
                 columns[name] = np.zeros_like(values)  # which take no memory until they are written to
                 continue
-            columns[name] = _taken(values, rows)
+            columns[name] = taken_of(values, rows)
         self._hold(columns, order)
         self._latest, self.made_by, self.more = array("q"), array("q"), {name: {} for name in self.more}
 
@@ -129,7 +129,3 @@ class EventRows:
             for part in values if isinstance(values, Ragged) else (values,):
                 part.flags.writeable = False  # whoever reads the profile has these arrays too
         self._columns, self._arrived = columns, arrived
-
-
-def _taken(values: Column, rows: Array) -> Column:
-    return values.taken(rows) if isinstance(values, Ragged) else values[rows]

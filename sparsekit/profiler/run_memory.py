@@ -54,7 +54,7 @@ class RunMemory(dict[str, Any]):  # Any: the values of ``types.Memory``
         Raises
         ------
         ParameterError
-            If ``against`` is no mapping of memories, or ``title`` or ``top`` is neither.
+            If ``against`` is not a mapping of names to memory, ``title`` is not a text, or ``top`` is not a number of bytes.
         """
         if not isinstance(title, str) or not isinstance(top, (int, float)) or not 0 <= top < math.inf:
             raise ParameterError(f"title must be a text and top a number of bytes, got {title!r} and {top!r}.",

@@ -327,6 +327,24 @@ def lab(browser: Any, jupyter_server: Server) -> Iterator[Callable[[str], Lab]]:
     context.close()
 
 
+def frames_of(page: Any) -> list[float]:
+    """Milliseconds of sixty frames in which a picture is panned, and zoomed in every tenth."""
+    frames: list[float] = page.evaluate("""async () => {
+        const picture = document.querySelector("figure > svg:not(.over)");
+        const frames = [];
+        let last = performance.now();
+        for (let i = 0; i < 60; i += 1) {
+            const pan = i % 10 !== 0;
+            picture.dispatchEvent(new KeyboardEvent("keydown", { key: pan ? "ArrowRight" : "+", shiftKey: pan }));
+            await new Promise(requestAnimationFrame);
+            frames.push(performance.now() - last);
+            last = performance.now();
+        }
+        return frames;
+    }""")
+    return frames
+
+
 def write_cells(path: Path, cells: list[str]) -> None:
     """Write a notebook of these cells."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells])

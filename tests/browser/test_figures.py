@@ -17,6 +17,7 @@ from sparsekit.figures.training import training_figure
 from sparsekit.figures.xray import xray
 from tests.figures.gallery import HOSTILE, asking, everything, played
 
+from .conftest import frames_of
 from .gallery import made
 
 PICTURE = "figure > svg:not(.over)"
@@ -208,19 +209,7 @@ def test_frames_of_a_pan_are_short(open_page):
     page = open_page(figure)
     page.locator(PICTURE).focus()
     page.keyboard.press("+")
-    seconds = page.evaluate("""async () => {
-        const picture = document.querySelector("figure > svg:not(.over)");
-        const frames = [];
-        let last = performance.now();
-        for (let i = 0; i < 60; i += 1) {
-            const pan = i % 10 !== 0;
-            picture.dispatchEvent(new KeyboardEvent("keydown", { key: pan ? "ArrowRight" : "+", shiftKey: pan }));
-            await new Promise(requestAnimationFrame);
-            frames.push(performance.now() - last);
-            last = performance.now();
-        }
-        return frames;
-    }""")
+    seconds = frames_of(page)
     print(statistics.median(seconds), sorted(seconds)[-4])
     assert statistics.median(seconds) < 40
 

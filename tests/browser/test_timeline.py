@@ -12,6 +12,7 @@ from tests.figures.gallery import HOSTILE
 from tests.figures.recorded import array, tables, training
 from tests.figures.test_timeline import CONVERTED, LEDGER, MARKS, called, processes
 
+from .conftest import frames_of
 from .test_figures import OVERLAPS, PICTURE
 
 FIGURES = {
@@ -72,19 +73,7 @@ def test_frames_are_short_however_many_events(open_page):
     page = open_page(timeline_figure(tables(records)))
     page.locator(PICTURE).focus()
     page.keyboard.press("+")
-    frames = page.evaluate("""async () => {
-        const picture = document.querySelector("figure > svg:not(.over)");
-        const frames = [];
-        let last = performance.now();
-        for (let i = 0; i < 60; i += 1) {
-            const pan = i % 10 !== 0;
-            picture.dispatchEvent(new KeyboardEvent("keydown", { key: pan ? "ArrowRight" : "+", shiftKey: pan }));
-            await new Promise(requestAnimationFrame);
-            frames.push(performance.now() - last);
-            last = performance.now();
-        }
-        return frames;
-    }""")
+    frames = frames_of(page)
     print(statistics.median(frames), sorted(frames)[-4])
     assert statistics.median(frames) < 40
 

@@ -185,7 +185,13 @@ export function enhance(root, given, send) {
     view.waiting = true;
     root.setAttribute("aria-busy", "true");
     slow = setTimeout(() => { status.textContent = "Python has not answered. If no kernel runs, run the cell again."; }, SLOW);
-    send(message);
+    try {
+      send(message);
+    } catch { // the kernel that made this view was restarted or is gone
+      view.next = null;
+      answered();
+      status.textContent = "No kernel answers for this display: run the cell again.";
+    }
   }
 
   function answered() {

@@ -94,6 +94,19 @@ def test_a_live_view_of_the_course_is_there_after_a_reload(open_notebook):
     view.check()
 
 
+def test_a_view_whose_kernel_was_restarted_says_so_and_raises_nothing(open_notebook):
+    view = open_notebook("01_csr.ipynb")
+    page = view.page
+    page.locator(".grid-input").wait_for()
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    for words in ("3.5", "4.5"):  # asked twice: the first question does not stand in the way of the second
+        page.evaluate("() => { document.querySelector('.sk-live .status').textContent = ''; }")
+        page.get_by_label("row 1, column 1").fill(words)
+        page.locator(".sk-live .status", has_text="run the cell again").wait_for(timeout=8_000)  # at once, not after ten seconds
+    assert page.locator(".sk-live[aria-busy]").count() == 0
+    view.check()
+
+
 def test_a_notebook_of_another_name_is_not_signed_and_says_what_to_do(open_notebook):
     view = open_notebook("own.ipynb")
     assert trusted(view) == [False, False]

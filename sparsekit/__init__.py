@@ -37,6 +37,7 @@ _LAZY = {
     "Profiler": "profiler:Profiler", "expect": "profiler:expect",
     "course": "course", "predict": "course:predict", "reveal": "course:reveal", "exercise": "course:exercise",
     "check": "course:check", "progress": "course:progress",
+    "million_rows": "course:million_rows",
     "rnd": "random", "log": "compat.log", "util": "compat.util", "runtime": "compat.runtime",
     **{name: f"compat.util:{name}" for name in ("is_np_array", "is_np_shape", "np_shape", "set_np_shape", "use_np_shape")},
 }
@@ -85,6 +86,7 @@ if TYPE_CHECKING:  # what loads on first use
     from .compat.util import use_np_shape as use_np_shape
     from .course import check as check
     from .course import exercise as exercise
+    from .course import million_rows as million_rows
     from .course import predict as predict
     from .course import progress as progress
     from .course import reveal as reveal

@@ -181,7 +181,7 @@ class _Drawer:
         self._boxes(np.array([[mark.x0, mark.x1, mark.y0, mark.y1]], dtype=float), mark.kind)
         x = self.layout.x(self.number)
         if mark.label and abs(x(mark.x1) - x(mark.x0)) >= text_width(mark.label, SMALL) + 6:
-            self._letters((mark.x0 + mark.x1) / 2, (mark.y0 + mark.y1) / 2, clean(mark.label), mark.kind, "center", SMALL)
+            self._letters((mark.x0 + mark.x1) / 2, (mark.y0 + mark.y1) / 2, clean(mark.label), f"on {mark.kind}", "center", SMALL)
 
     def _cells(self, mark: Cells) -> None:
         self._boxes(np.asarray(mark.boxes, dtype=float).reshape(-1, 4), mark.kind)
@@ -207,17 +207,17 @@ class _Drawer:
 
     def _text(self, mark: Text) -> None:
         x = self.layout.x(self.number)
-        words = clean(mark.text, 200)
-        if abs(x(mark.x + mark.room) - x(mark.x)) < text_width(words, LABEL):
+        words, size = clean(mark.text, 200), mark.size or LABEL
+        if abs(x(mark.x + mark.room) - x(mark.x)) < text_width(words, size):
             return
-        shown = fit(words, max(self.layout.width - 8 - x(mark.x), 8), LABEL) if mark.anchor == "start" else words
+        shown = fit(words, max(self.layout.width - 8 - x(mark.x), 8), size) if mark.anchor == "start" else words
         align = {"start": "left", "middle": "center"}.get(mark.anchor, "right")
-        self._letters(mark.x, mark.y, shown, mark.kind.removeprefix("on "), align, LABEL, mark.bold)
+        self._letters(mark.x, mark.y, shown, mark.kind, align, size, mark.bold)
 
     def _letters(self, x: float, y: float, words: str, kind: str, align: str, size: float, bold: bool = False) -> None:
-        on = kind in KINDS
-        color = (LIGHT[letters_on(kind)] if on else _ink(self.ax, kind))
-        ground = {"facecolor": LIGHT[kind], "edgecolor": "none", "pad": 1} if kind == "dense" else None
+        on = kind.removeprefix("on ")
+        color = LIGHT[letters_on(on)] if on != kind else _ink(self.ax, kind)
+        ground = {"facecolor": LIGHT[on], "edgecolor": "none", "pad": 1} if kind == "on dense" else None
         self.ax.text(x, y, words, fontsize=size * POINT, ha=align, va="center", color=color, weight="bold" if bold else None,
                      bbox=ground, zorder=self.order + 3, clip_on=False)  # fmt: skip
 

@@ -134,6 +134,8 @@ class Text(NamedTuple):
         "ink" or "muted", or "on dense" and the like for letters on a mark of that kind.
     room : float
         Width in data units; the text is left out if it is wider.
+    size : float
+        Pixels; 0 is the size of labels.
     """
 
     panel: int
@@ -144,6 +146,7 @@ class Text(NamedTuple):
     anchor: str = "start"
     bold: bool = False
     room: float = float("inf")
+    size: float = 0.0
 
 
 class Axis(NamedTuple):

@@ -329,14 +329,14 @@ class _Writer:
                 self._label(mark, left, right, (y(mark.y0) + y(mark.y1)) / 2 + 4)
 
     def _words(self, mark: Text, x: Scale, y: Scale) -> None:
-        words, left = clean(mark.text, 200), x(mark.x)
-        if abs(x(mark.x + mark.room) - left) < text_width(words, LABEL) or not np.isfinite(left + y(mark.y)):
+        words, left, size = clean(mark.text, 200), x(mark.x), mark.size or LABEL
+        if abs(x(mark.x + mark.room) - left) < text_width(words, size) or not np.isfinite(left + y(mark.y)):
             return
         room = {"start": self.width - 8 - left, "end": left - 8}.get(mark.anchor, 2 * min(left, self.width - left) - 8)
-        shown = words if text_width(words, LABEL) <= room else fit(words, room, LABEL)
+        shown = words if text_width(words, size) <= room else fit(words, room, size)
         on = mark.kind.removeprefix("on ")
         kind = f"{letters_on(on)}{_GROUNDS.get(on, '')}" if on != mark.kind else f"{mark.kind} ring"
-        self.text(Label(left, y(mark.y) + 4, shown, kind, LABEL, mark.anchor, mark.bold))
+        self.text(Label(left, y(mark.y) + size / 3, shown, kind, size, mark.anchor, mark.bold))
 
     def _label(self, mark: Rect, left: float, right: float, y: float) -> None:
         words = clean(mark.label)

@@ -1,0 +1,84 @@
+"""The live form of ``million_rows``: Python computes what the page asks for, and the page draws it and counts bytes up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import SparsekitError
+from ..base.formatting import format_bytes, number
+from ..figures.answers import shown
+from ..figures.array import array_figure
+from ..figures.drawing import Drawing
+from ..figures.live import LiveFigure, traitlets
+from ..figures.palette import style_sheet
+from .flood import LEAST_ROWS, MOST_LETTERS, MOST_ROWS, UNITS, Touched, figure_of, measured
+
+__all__ = ["MillionRows"]
+
+_STATIC = Path(__file__).parent / "static"
+#: Words of which the page knows the rows, and stored rows that it draws.
+MOST_SHOWN = 5000
+
+
+class MillionRows(LiveFigure):
+    """What a text changes in a weight of a million rows, as a film; a page without a kernel has its picture.
+
+    Parameters
+    ----------
+    found : Touched
+    """
+
+    _esm = (_STATIC / "flood.js").read_text(encoding="utf-8")
+    _css = style_sheet() + (_STATIC / "flood.css").read_text(encoding="utf-8")
+    data = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, found: Touched) -> None:
+        self.found = found
+        super().__init__(figure_of(found))
+        self.data = _sent(found, 0)
+
+    def answer(self, message: object) -> None:  # object: a page may send anything
+        """Compute the gradients of another text or number of rows, or tell of a row."""
+        asked = message if isinstance(message, Mapping) else {}
+        try:
+            if asked.get("ask") == "text":
+                rows = min(max(int(number(asked.get("rows"), self.found.rows)), LEAST_ROWS), MOST_ROWS)
+                self._show(measured(str(asked.get("text", ""))[:MOST_LETTERS], rows))
+            elif asked.get("ask") == "row":
+                self.details = "".join(map(shown, self._told(int(number(asked.get("row"), -1.0)))))
+        except SparsekitError as error:  # a text without words
+            self.data = {**self.data, "error": str(error).partition("\n")[0]}
+        except Exception as error:  # whatever it is, the reader has asked and waits
+            self.data = {**self.data, "error": f"{type(error).__name__}: {error}"}
+        self.answered += 1
+
+    def _show(self, found: Touched) -> None:
+        self.found, self.figure = found, figure_of(found)
+        with self.hold_sync():
+            self.table, self.data, self.details = self.figure.table.folded, _sent(found, self.answered), ""
+
+    def _told(self, row: int) -> list[str | dict[str, str] | Drawing]:
+        """A row of the row-sparse gradient in the inspector."""
+        found = self.found
+        if row not in found.stored:
+            return [f"Row {row:,} is not stored: no word of the text has it."]
+        place = sorted(found.stored).index(row)
+        words = [f"“{word}”" for word, at in found.words.items() if at == row]
+        of_row = {"words of this row": " and ".join(words), "row": f"{row:,} of {found.rows:,}",
+                  "found by": f"indices[{place}] = {row:,}: its values are data[{place}]",
+                  "bytes": f"{UNITS} values and one index, {format_bytes(found.gradient.nbytes / len(found.stored))}",
+                  "times in the text": f"{found.gradient.data[place].asnumpy()[0]:g}, which is the gradient's value here"}  # fmt: skip
+        inspected = array_figure(found.gradient, "The row-sparse gradient").interaction
+        drawn = inspected.draw(None, {"place": place * UNITS}) if inspected.draw else None
+        return [of_row, *([drawn] if drawn else [])]
+
+
+def _sent(found: Touched, answered: int) -> dict[str, Any]:
+    """The data of the page: numbers, words and places; ``answered`` makes the data of each answer a change."""
+    words = dict(list(found.words.items())[:MOST_SHOWN])
+    return {"title": found.title, "finding": found.finding, "text": found.text, "rows": found.rows, "units": UNITS, "made": found.made,
+            "words": list(words), "places": list(words.values()), "stored": sorted(found.stored)[:MOST_SHOWN],
+            "count": len(found.stored), "stored_bytes": found.gradient.nbytes, "dense_bytes": found.dense_bytes, "error": "",
+            "answered": answered}  # fmt: skip

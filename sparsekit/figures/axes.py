@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.optional import optional_import
 from .layout import LABEL, SMALL, Layout
-from .marks import Area, Cells, Dots, Line, Panel, Rect, Text
+from .marks import Area, Cells, Dots, Line, Panel, Raster, Rect, Text
 from .palette import DASHES, KINDS, LIGHT, letters_on
 from .svg import area_corners, runs_of
 from .text import clean, fit, text_width
@@ -185,6 +185,13 @@ class _Drawer:
 
     def _cells(self, mark: Cells) -> None:
         self._boxes(np.asarray(mark.boxes, dtype=float).reshape(-1, 4), mark.kind)
+
+    def _raster(self, mark: Raster) -> None:
+        colored = np.empty((*mark.shades.shape, 4))
+        colored[..., :3] = self.matplotlib.colors.to_rgb(LIGHT[mark.kind])
+        colored[..., 3] = mark.shades
+        extent = (mark.x0, mark.x1, mark.y1, mark.y0)
+        self.ax.imshow(colored, extent=extent, aspect="auto", interpolation="nearest", zorder=self.order)
 
     def _area(self, mark: Area) -> None:
         x, low, high = area_corners(mark)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from .interaction import Interaction
-from .marks import Area, Cells, Dots, Line, Mark, Panel, Rect, Shape, Table
+from .marks import Area, Cells, Dots, Line, Mark, Panel, Raster, Rect, Shape, Table
 from .palette import KINDS, MEANING
 from .text import clean
 
@@ -42,7 +42,7 @@ class Drawing:
     @property
     def shapes(self) -> list[Shape]:
         """The marks that have a colour of their own: all but texts and axes."""
-        return [mark for mark in self.marks if isinstance(mark, (Rect, Cells, Area, Line, Dots))]
+        return [mark for mark in self.marks if isinstance(mark, (Rect, Cells, Raster, Area, Line, Dots))]
 
     @property
     def asks(self) -> bool:

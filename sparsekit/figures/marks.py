@@ -10,7 +10,7 @@ import numpy as np
 from ..base.tables import folded, html_table, text_table
 from .text import clean
 
-__all__ = ["Area", "Axis", "Cells", "Dots", "Line", "Mark", "Numbers", "Panel", "Rect", "Shape", "Table", "Text"]
+__all__ = ["Area", "Axis", "Cells", "Dots", "Line", "Mark", "Numbers", "Panel", "Raster", "Rect", "Shape", "Table", "Text"]
 
 Numbers: TypeAlias = Sequence[float] | np.ndarray
 
@@ -82,6 +82,20 @@ class Cells(NamedTuple):
     panel: int
     kind: str
     boxes: np.ndarray
+    title: str = ""
+    key: str = ""
+
+
+class Raster(NamedTuple):
+    """A grid of cells in shades of one colour: ``shades`` (down x across, 0 to 1) fill the rectangle, the first row at ``y0``."""
+
+    panel: int
+    kind: str
+    x0: float
+    x1: float
+    y0: float
+    y1: float
+    shades: np.ndarray
     title: str = ""
     key: str = ""
 
@@ -173,7 +187,7 @@ class Axis(NamedTuple):
 
 
 #: What is drawn in a colour of its own, and may have words at the pointer and a key.
-Shape: TypeAlias = Rect | Cells | Area | Line | Dots
+Shape: TypeAlias = Rect | Cells | Raster | Area | Line | Dots
 Mark: TypeAlias = Shape | Text | Axis
 
 

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from ..base.errors import MissingPackageError, ParameterError, UnsupportedError, expected
+import numpy as np
+
+from ..base.errors import MissingPackageError, ParameterError, UnknownNameError, UnsupportedError, expected
 from ..base.formatting import number
 from .training import training_figure
 
@@ -91,6 +93,8 @@ class TrainingMonitor:
         self._pending: list[dict[str, Any]] = []
         self._steps = 0
         self._strange: list[int] = []
+        #: For each row_sparse gradient: the last step that stored each row, -1 for none, and in how many steps.
+        self._rows: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         self._began = self._sent = self._wait = self._first = self._later = 0.0
 
     # ---- around the loop
@@ -178,7 +182,7 @@ class TrainingMonitor:
         """Rows, stored values and bytes of the gradients; each is known, nothing is counted."""
         rows = all_rows = stored = size = held = 0
         sparse = False
-        for gradient in _gradients(self.trainer):
+        for name, gradient in _gradients(self.trainer):
             amount = math.prod(gradient.shape)
             size += amount
             held += gradient.nbytes
@@ -186,6 +190,7 @@ class TrainingMonitor:
                 if not sparse:  # rows of dense gradients are not counted with these
                     rows = all_rows = 0
                 sparse = True
+                self._note_rows(name, gradient)
                 count = int(gradient.indices.shape[0])
                 rows, all_rows, stored = rows + count, all_rows + gradient.shape[0], stored + gradient.nnz
             else:
@@ -193,6 +198,14 @@ class TrainingMonitor:
                 if not sparse and gradient.shape:
                     rows, all_rows = rows + gradient.shape[0], all_rows + gradient.shape[0]
         return {"rows": rows, "all_rows": all_rows, "density": stored / size, "bytes": held} if size else {}
+
+    def _note_rows(self, name: str, gradient: Any) -> None:
+        if name not in self._rows or len(self._rows[name][0]) != gradient.shape[0]:
+            self._rows[name] = np.full(gradient.shape[0], -1, np.int32), np.zeros(gradient.shape[0], np.int32)
+        last, times = self._rows[name]
+        touched = gradient.indices.asnumpy()
+        last[touched] = self._steps
+        times[touched] += 1
 
     # ---- what there is to see
 
@@ -218,6 +231,36 @@ class TrainingMonitor:
     def figure(self) -> Figure:
         """The figure of the data so far."""
         return training_figure(self.data, self.title)
+
+    def row_ages(self, parameter: str) -> np.ndarray:
+        """How many steps ago the gradient of a parameter stored each row: 0 for the last step, -1 for never.
+
+        Parameters
+        ----------
+        parameter : str
+            Its name; its gradient is row_sparse.
+
+        Returns
+        -------
+        numpy.ndarray
+            int64, a value for each row; ``row_age_figure`` draws it.
+
+        Raises
+        ------
+        UnknownNameError
+            If no step had a row_sparse gradient of this parameter.
+        """
+        last, _ = self._rows_of(parameter)
+        return np.where(last < 0, -1, self._steps - last.astype(np.int64))
+
+    def row_counts(self, parameter: str) -> np.ndarray:
+        """In how many steps the gradient of a parameter stored each row; as ``row_ages``."""
+        return self._rows_of(parameter)[1].astype(np.int64)
+
+    def _rows_of(self, parameter: str) -> tuple[np.ndarray, np.ndarray]:
+        if parameter not in self._rows:
+            raise UnknownNameError.of("parameter with a row_sparse gradient", parameter, self._rows)
+        return self._rows[parameter]
 
     def _show(self) -> None:
         try:
@@ -261,11 +304,11 @@ def _in_notebook() -> bool:
     return shell is not None and getattr(shell, "kernel", None) is not None
 
 
-def _gradients(trainer: object) -> Iterator[Any]:
+def _gradients(trainer: object) -> Iterator[tuple[str, Any]]:
     for parameter in getattr(trainer, "_params", None) or ():
         try:
             if parameter.grad_req != "null":
-                yield from parameter.list_grad()[:1]
+                yield from ((parameter.name, gradient) for gradient in parameter.list_grad()[:1])
         except Exception:  # a parameter without a gradient yet is skipped
             continue
 

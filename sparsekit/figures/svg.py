@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from .layout import FINDING, LABEL, SMALL, TITLE, Box, Key, Label, Layout
-from .marks import Area, Axis, Cells, Dots, Line, Rect, Shape, Text
+from .marks import Area, Axis, Cells, Dots, Line, Raster, Rect, Shape, Text
+from .image import grey_png
 from .palette import DASHES, KINDS, LIGHT, MEANING, letters_on, style_sheet
 from .text import clean, fit, markup, text_width
 
@@ -91,6 +92,7 @@ class _Writer:
         content = repr((figure.title, figure.finding, width, live, len(figure.marks), figure.panels))
         self.unique = f"{zlib.crc32(content.encode('utf-8', 'replace')):08x}"
         self.parts: list[str] = []
+        self.rasters = 0
 
     def document(self) -> str:
         """The whole text."""
@@ -213,7 +215,7 @@ class _Writer:
         x, y = self.layout.x(number), self.layout.y(number)
 
         def paint(mark: Shape) -> str:
-            if isinstance(mark, (Line, Dots)):
+            if isinstance(mark, (Line, Dots, Raster)):
                 return ""
             if isinstance(mark, Area) and mark.kind in _HATCHED:  # areas of one hatch may lie on each other
                 return f'{self._paint(mark.kind)} class="s-paper" stroke="{LIGHT["paper"]}"'
@@ -262,6 +264,8 @@ class _Writer:
             return self._cells(mark, x, y)
         if isinstance(mark, Area):
             return self._area(mark, x, y)
+        if isinstance(mark, Raster):
+            return self._raster(mark, x, y)
         return self._dots(mark, x, y) if isinstance(mark, Dots) else self._line(mark, x, y)
 
     def _rect(self, mark: Rect, x: Scale, y: Scale) -> str:
@@ -278,6 +282,17 @@ class _Writer:
             wide, tall = abs(x(x1) - x(x0)), abs(y(y1) - y(y0))
             steps.append(f"M{left:.1f},{top:.1f}h{wide:.2f}v{tall:.2f}h-{wide:.2f}z")
         return f'<path d="{"".join(steps)}"{self._named(mark)}path>' if steps else ""
+
+    def _raster(self, mark: Raster, x: Scale, y: Scale) -> str:
+        """The colour through a mask, which is an image: the colour follows the page's theme."""
+        left, right, top, bottom = x(mark.x0), x(mark.x1), *sorted((y(mark.y0), y(mark.y1)))
+        place = f'x="{left:.2f}" y="{top:.2f}" width="{max(right - left, 0):.2f}" height="{max(bottom - top, 0):.2f}"'
+        shades = mark.shades if y(mark.y0) <= y(mark.y1) else mark.shades[::-1]
+        self.rasters += 1
+        name = f"raster{self.rasters}-{self.unique}"
+        image = f'<image {place} preserveAspectRatio="none" style="image-rendering:pixelated" href="{grey_png(shades)}"/>'
+        return (f'<mask id="{name}">{image}</mask><rect {place} class="f-{mark.kind}" fill="{LIGHT[mark.kind]}" '
+                f'mask="url(#{name})"{self._named(mark)}rect>')  # fmt: skip
 
     def _area(self, mark: Area, x: Scale, y: Scale) -> str:
         path = "".join(self._around(part, x, y) for part in _filled(mark))

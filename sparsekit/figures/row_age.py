@@ -1,0 +1,186 @@
+"""A row-age map: how many steps ago each row of a weight had a gradient, and what that does to its values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..base.entry import entries
+from ..base.errors import ParameterError, ShapeError, expected
+from .figure import Figure
+from .marks import Axis, Line, Panel, Raster, Rect, Table, Text
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..base.types import Array
+
+__all__ = ["row_age_figure"]
+
+#: Steps from which on rows are older; as many of them as the oldest row needs.
+AGES = (0, 1, 10, 50, 200, 1000, 5000, 20_000, 100_000)
+#: A row of this age is called stale.
+STALE = 50
+#: Cells of a map at most, down and across: several rows share one beyond that.
+MOST = 256
+#: Pixels of a map, and of the panel below it.
+SIDE, SCALE = 300.0, 34.0
+
+
+def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] | None = None, apart: ArrayLike | None = None,
+                   title: str = "") -> Figure:  # fmt: skip
+    """Draw how many steps ago each row of a weight was last updated.
+
+    A square has a cell for each row, line by line: the darker, the more recent.  Beside it stand maps of the rows that a step
+    changed otherwise, and how far two weights are apart by the age of their rows.
+
+    Parameters
+    ----------
+    ages : array of int, shape (rows,)
+        Steps since each row had a gradient, -1 for never: ``monitor.row_ages("weight")``.
+    changed : mapping of str to array of bool, shape (rows,), optional
+        For each name, the rows that the last step changed: ``{"dense Adam": (after != before).any(axis=1)}``.
+    apart : array of float, shape (rows,), optional
+        How far two weights are apart in each row; the medians by age are drawn.  Without it, the number of rows is.
+    title : str, optional
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    ParameterError
+        If ``ages`` is not one number for each row, or has none.
+    ShapeError
+        If the arrays have different lengths.
+    """
+    found = _checked("ages", ages)
+    maps = {str(name): _same("changed", values, found).astype(bool) for name, values in (changed or {}).items()}
+    gap = None if apart is None else _same("apart", apart, found).astype(float)
+    bins = _bins(found)
+    rows = [(words, f"{int(hit.sum()):,}", *([] if gap is None else [f"{_median(gap[hit]):.3g}"])) for words, _, hit in bins]
+    columns = ("steps since its last gradient", "rows", *([] if gap is None else ["apart (median)"]))
+    figure = Figure(str(title) or _title(found), _finding(found, maps, gap, bins), table=Table(columns, rows, f"{len(found):,} rows"))
+    shades = {age: 1.0 - 0.82 * place / max(len(bins) - 2, 1) for place, (_, age, _) in enumerate(bins) if age >= 0}
+    levels = np.zeros(len(found))
+    for _, age, hit in bins:
+        levels[hit] = shades.get(age, 0.0)
+    share = 1 / (2 + len(maps))
+    _map(figure, "steps since each row had a gradient", "sparse", levels, share, "one cell is one row; the darker, the more recent")
+    for name, hit in maps.items():
+        _map(figure, f"{name}: {int(hit.sum()):,} rows", "dense", hit.astype(float), share, f"{name}: rows that the last step changed")
+    _by_age(figure, bins, gap, share)
+    _key(figure, bins, shades)
+    across = _across(len(found))
+    each = -(-across // MOST)
+    several = f" A cell is the mean of {each} × {each} rows." if each > 1 else ""
+    figure.notes = (f"Each map has the {len(found):,} rows, {across:,} in a line, the first at the top left.{several}",)
+    return figure
+
+
+def _checked(name: str, values: ArrayLike) -> Array:
+    found = np.asarray(values)
+    if found.ndim != 1 or not len(found) or found.dtype.kind not in "iu":
+        raise ParameterError(f"{name} must be one whole number for each row, got shape {found.shape} of {found.dtype}.",
+                             hint="monitor.row_ages('weight') gives them; -1 is for a row without a gradient.")  # fmt: skip
+    if int(found.min()) < -1:
+        raise ParameterError(expected(name, "-1 or more", int(found.min())), hint="-1 is for a row without a gradient.")
+    return found.astype(np.int64)
+
+
+def _same(name: str, values: ArrayLike, ages: Array) -> Array:
+    found = np.asarray(values)
+    if found.shape != ages.shape or found.dtype.kind not in "biuf":
+        raise ShapeError(f"{name} must be one value for each of the {len(ages):,} rows, got shape {found.shape} of {found.dtype}.",
+                         hint="reduce a weight to one value a row: abs(a - b).max(axis=1), for example.")  # fmt: skip
+    return found
+
+
+def _bins(ages: Array) -> list[tuple[str, int, Array]]:
+    """Ages in words, the least of them, and the rows; rows that never had a gradient come last."""
+    edges = [age for age in AGES if age <= max(int(ages.max()), 0)]
+    found = []
+    for low, high in zip(edges, [*edges[1:], None], strict=True):
+        hit = (ages >= low) & (True if high is None else ages < high)
+        words = f"{low:,} or more" if high is None and low else f"{low:,}" if high is None or high == low + 1 else f"{low:,} to {high - 1:,}"
+        found.append((words, low, hit))
+    return [*found, ("never", -1, ages < 0)]
+
+
+def _median(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else math.nan
+
+
+def _title(ages: Array) -> str:
+    old, never = int((ages >= STALE).sum()), int((ages < 0).sum())
+    if old:
+        return f"{old:,} of {len(ages):,} rows had no gradient for {STALE} steps or more"
+    return f"{never:,} of {len(ages):,} rows never had a gradient" if never else f"All {len(ages):,} rows had a gradient lately"
+
+
+def _finding(ages: Array, maps: Mapping[str, Array], gap: Array | None, bins: list[tuple[str, int, Array]]) -> str:
+    never, fresh = int((ages < 0).sum()), int((ages == 0).sum())
+    said = [f"The last step had a gradient for {fresh:,} rows; {never:,} rows never had one."]
+    said += [f"{name}: that step changed {int(hit.sum()):,} rows." for name, hit in maps.items()]
+    medians = [(words, _median(gap[hit])) for words, _, hit in bins if hit.any()] if gap is not None else []
+    known = [one for one in medians if math.isfinite(one[1])]
+    if len(known) > 1:
+        most, least = max(known, key=lambda one: one[1]), min(known, key=lambda one: one[1])
+        said.append(f"The weights are furthest apart ({most[1]:.3g}, median) in rows of age {most[0]}, and nearest ({least[1]:.3g}) "
+                    f"in rows of age {least[0]}.")  # fmt: skip
+    return " ".join(said)
+
+
+def _across(rows: int) -> int:
+    return math.isqrt(rows - 1) + 1
+
+
+def _map(figure: Figure, title: str, kind: str, shades: Array, share: float, words: str) -> None:
+    """One square of all rows."""
+    number, across = len(figure.panels), _across(len(shades))
+    each = -(-across // MOST)
+    side = -(-across // each) * each
+    cells, whole = np.zeros((side, side)), np.zeros(across * across)
+    whole[: len(shades)] = shades
+    cells[:across, :across] = whole.reshape(across, across)
+    small = cells.reshape(side // each, each, side // each, each).mean(axis=(1, 3))
+    figure.panels.append(Panel((0.0, float(across)), (0.0, float(across)), SIDE, title, share, aspect=1.0))
+    figure.add(Raster(number, kind, 0.0, float(side), 0.0, float(side), small, words),
+               Line(number, "muted", [0, across, across, 0, 0], [0, 0, across, across, 0], width=0.8))  # fmt: skip
+
+
+def _by_age(figure: Figure, bins: list[tuple[str, int, Array]], gap: Array | None, share: float) -> None:
+    """A bar for each age: how far the weights are apart, or how many rows there are."""
+    number = len(figure.panels)
+    values = [float(hit.sum()) if gap is None else _median(gap[hit]) for _, _, hit in bins]
+    most = max((value for value in values if math.isfinite(value)), default=0.0) or 1.0
+    title = "rows by age" if gap is None else "how far the weights are apart, by age (median)"
+    figure.panels.append(Panel((0.0, float(len(bins))), (1.12 * most, 0.0), SIDE, title, share, aspect=1.0))
+    for place, ((words, _, _), value) in enumerate(zip(bins, values, strict=True)):
+        if math.isfinite(value):
+            figure.add(Rect(number, "muted", place + 0.1, place + 0.9, 0.0, value, f"age {words}: {value:.3g}", f"age {place}"),
+                       Text(number, "ink", place + 0.5, value + 0.045 * most, f"{value:,.0f}" if gap is None else f"{value:.3f}", "middle",
+                            room=1.0))  # fmt: skip
+    figure.add(Axis(number, "bottom", ticks=tuple((place + 0.5, _short(age, bins)) for place, (_, age, _) in enumerate(bins)), grid=False))
+
+
+def _short(age: int, bins: list[tuple[str, int, Array]]) -> str:
+    return "never" if age < 0 else "0" if age == 0 and len(bins) > 1 else f"{age:,}+"
+
+
+def _key(figure: Figure, bins: list[tuple[str, int, Array]], shades: Mapping[int, float]) -> None:
+    """What the shades mean."""
+    number, count = len(figure.panels), float(len(bins))
+    figure.panels.append(Panel((0.0, count), (0.0, 1.0), SCALE))
+    for place, (words, age, _) in enumerate(bins):
+        figure.add(Raster(number, "sparse", place + 0.02, place + 0.16, 0.2, 0.8, np.array([[shades.get(age, 0.0)]])),
+                   Line(number, "muted", [place + 0.02, place + 0.16, place + 0.16, place + 0.02, place + 0.02], [0.2, 0.2, 0.8, 0.8, 0.2],
+                        width=0.8), Text(number, "ink", place + 0.2, 0.5, words))  # fmt: skip
+
+
+entries(globals(), __all__)

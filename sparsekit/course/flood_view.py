@@ -13,7 +13,7 @@ from ..figures.array import array_figure
 from ..figures.drawing import Drawing
 from ..figures.live import LiveFigure, traitlets
 from ..figures.palette import style_sheet
-from .flood import LEAST_ROWS, MOST_LETTERS, MOST_ROWS, UNITS, Touched, figure_of, measured
+from .touched_rows import LEAST_ROWS, MOST_LETTERS, MOST_ROWS, UNITS, Touched, figure_of, measured
 
 __all__ = ["MillionRows"]
 
@@ -69,7 +69,7 @@ class MillionRows(LiveFigure):
         of_row = {"words of this row": " and ".join(words), "row": f"{row:,} of {found.rows:,}",
                   "found by": f"indices[{place}] = {row:,}: its values are data[{place}]",
                   "bytes": f"{UNITS} values and one index, {format_bytes(found.gradient.nbytes / len(found.stored))}",
-                  "times in the text": f"{found.gradient.data[place].asnumpy()[0]:g}, which is the gradient's value here"}  # fmt: skip
+                  "values": f"{found.gradient.data[place].asnumpy()[0]:g}: how often the text has these words"}  # fmt: skip
         inspected = array_figure(found.gradient, "The row-sparse gradient").interaction
         drawn = inspected.draw(None, {"place": place * UNITS}) if inspected.draw else None
         return [of_row, *([drawn] if drawn else [])]
@@ -78,7 +78,7 @@ class MillionRows(LiveFigure):
 def _sent(found: Touched, answered: int) -> dict[str, Any]:
     """The data of the page: numbers, words and places; ``answered`` makes the data of each answer a change."""
     words = dict(list(found.words.items())[:MOST_SHOWN])
-    return {"title": found.title, "finding": found.finding, "text": found.text, "rows": found.rows, "units": UNITS, "made": found.made,
+    return {"title": found.title, "text": found.text, "rows": found.rows, "units": UNITS, "made": found.made,
             "words": list(words), "places": list(words.values()), "stored": sorted(found.stored)[:MOST_SHOWN],
             "count": len(found.stored), "stored_bytes": found.gradient.nbytes, "dense_bytes": found.dense_bytes, "error": "",
             "answered": answered}  # fmt: skip

@@ -23,7 +23,8 @@ from .touched import touched_figure
 from .xray import xray
 
 __all__ = ["Area", "Axis", "Cells", "Choice", "Dots", "Figure", "Grid", "Interaction", "Line", "NumberField", "Panel", "Rect",
-           "Slider", "Switch", "Table", "Text", "array_figure", "bars_figure", "contagion_figure", "curves_figure", "graph_figure", "html_page",
+           "Slider", "Switch", "Table", "Text", "array_figure", "bars_figure", "contagion_figure", "curves_figure",
+           "graph_figure", "html_page",
            "monitor", "row_age_figure", "touched_figure", "xray"]  # fmt: skip
 
 

@@ -1,10 +1,11 @@
-"""Contagion: the operators of a training step in their order, each as large as the bytes that it moves, dense ones in vermilion."""
+"""Contagion: the operators of a training step in their order, as large as the bytes that they move, dense ones in vermilion."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -19,13 +20,14 @@ from .timeline_data import APART, SMALL, STORAGE, Timeline, part_of, storage_of
 
 if TYPE_CHECKING:
     from ..base.types import Array
-    from ..profiler import Profile
     from ..profiler.columns import Columns
 
 __all__ = ["contagion_figure"]
 
 #: Blocks of a run that stand alone: the largest; what lies between two of them is one block.
 MOST = 9
+#: The share of its elements from which on an array of a sparse type is called full.
+FULL = 0.5
 #: Operators on small arrays alone of which fewer are left out.
 FEW = 4
 #: Pixels of a figure: its width, the side of the largest block, and the least side.
@@ -40,6 +42,14 @@ PASSES = {"update": "optimizer", "convert": "conversion", "io": "data", "transfe
 SPARSE = STORAGE.index("sparse")
 
 
+class Recorded(Protocol):
+    """What is used of a profile."""
+
+    @property
+    def tables(self) -> Columns:
+        """Its columns."""
+
+
 class Block(NamedTuple):
     """One operator, or several small ones together.
 
@@ -50,33 +60,33 @@ class Block(NamedTuple):
         A name in ``palette.KINDS``.
     bytes : int
         What it moves.
-    count : int
-        Operators.
+    operators : int
+        How many there are in it.
     spread : bool
         Whether it is dense because an operator before it made an array dense.
     line : str
         Where it was called, if it made an array dense.
     full : bool
-        Whether an array of a sparse type stores every element.
+        Whether an array of a sparse type stores most of its elements.
     """
 
     name: str
     lane: str
     kind: str
     bytes: int
-    count: int = 1
+    operators: int = 1
     spread: bool = False
     line: str = ""
     full: bool = False
 
 
-def contagion_figure(profiles: Profile | Mapping[str, Profile], title: str = "") -> Figure:
+def contagion_figure(profiles: Recorded | Mapping[str, Recorded], title: str = "") -> Figure:
     """Draw the operators of a training step in their order, and which of them work on dense arrays.
 
     The area of a block is the bytes that an operator moves, at true scale.  An operator is dense (vermilion) if it goes through
     a large array that is dense and does not have to be (data, a gradient, an activation), or through one of a sparse type that
-    stores every element.  The line through the blocks begins where an operator made a sparse array dense, and leads on through
-    what reads it.  Of a profile with three steps or more, the step of median length is drawn.
+    stores most of its elements.  The line through the blocks begins where an operator made a sparse array dense, and leads on
+    through what reads it.  Of a profile with three steps or more, the step of median length is drawn.
 
     Parameters
     ----------
@@ -107,12 +117,12 @@ def contagion_figure(profiles: Profile | Mapping[str, Profile], title: str = "")
     if longest > 1:
         frames = [_frame(figure, shown, runs, count) for count in range(1, longest)]
         figure.interaction = Interaction(frames=[*frames, figure], seconds=0.5)
-    figure.notes = ("The area of a block is the bytes that an operator moves, on one scale. A ring marks one that is too small to see. "
-                    f"Small operators are drawn together; fewer than {FEW} of them are only in the table.",)  # fmt: skip
+    figure.notes = ("The area of a block is the bytes that an operator moves, on one scale. A ring marks a small one.",
+                    f"Small operators are drawn together; fewer than {FEW} of them are only in the table.")  # fmt: skip
     return figure
 
 
-def _named(profiles: Profile | Mapping[str, Profile]) -> dict[str, Profile]:
+def _named(profiles: Recorded | Mapping[str, Recorded]) -> dict[str, Recorded]:
     found = dict(profiles) if isinstance(profiles, Mapping) else {"": profiles}
     for profile in found.values():
         if not hasattr(profile, "tables"):
@@ -123,7 +133,7 @@ def _named(profiles: Profile | Mapping[str, Profile]) -> dict[str, Profile]:
     return found
 
 
-def _step(profile: Profile) -> list[Block]:
+def _step(profile: Recorded) -> list[Block]:
     """The operators of a step in the order of their starts, without what happens inside of them."""
     columns = profile.tables
     runs = Timeline(columns).runs
@@ -135,7 +145,8 @@ def _step(profile: Profile) -> list[Block]:
     storage, spread, full = storage_of(whole), _spread(whole), _full(whole)
     left_out = columns.where_text(LEFT_OUT)[kinds.lane]
     inside = _inside(columns, left_out)
-    places = np.flatnonzero((whole.events.start >= step[1]) & (whole.events.start < step[2])) if step else np.arange(len(events))
+    starts = whole.events.start
+    places = np.flatnonzero((starts >= step[1]) & (starts < step[2])) if step else np.arange(len(starts))
     found = []
     for at, kind in enumerate(events.kind.tolist()):
         moved = int(kinds.bytes[kind] + events.moved[at])
@@ -150,10 +161,11 @@ def _step(profile: Profile) -> list[Block]:
 
 
 def _full(columns: Columns) -> Array:
-    """Whether each kind of event has a large array of a sparse type that stores every element."""
+    """Whether each kind of event has a large array of a sparse type that stores most of its elements."""
     arrays, kinds = columns.arrays, columns.kinds
     cells = np.array([float(math.prod(shape)) for shape in arrays.shape.lists()])
-    stored = ~columns.where_text(["", "default"])[arrays.stype] & (arrays.stored >= cells) & (cells >= SMALL * cells.max(initial=0.0))
+    large = cells >= SMALL * cells.max(initial=0.0)
+    stored = ~columns.where_text(["", "default"])[arrays.stype] & (arrays.stored >= FULL * cells) & large
     return np.array([any(place >= 0 and stored[place] for place in (*taken, *made))
                      for taken, made in zip(kinds.inputs.lists(), kinds.outputs.lists(), strict=True)], bool)  # fmt: skip
 
@@ -162,8 +174,8 @@ def _inside(columns: Columns, left_out: Array) -> Array:
     """Whether an event is inside of another operator, which counts its bytes."""
     events = columns.events
     found, ends = np.zeros(len(events), bool), dict[tuple[int, int], int]()
-    for at, (run, thread, kind, start, duration) in enumerate(zip(
-            *(column.tolist() for column in (events.run, events.thread, events.kind, events.start, events.duration)), strict=True)):
+    columns_read = events.run, events.thread, events.kind, events.start, events.duration
+    for at, (run, thread, kind, start, duration) in enumerate(zip(*(one.tolist() for one in columns_read), strict=True)):
         if left_out[kind]:
             continue
         found[at] = start < ends.get((run, thread), -1)
@@ -189,7 +201,7 @@ def _words(block: Block) -> str:
     """What an operator works on, for the table."""
     words = {"dense": "dense", "sparse": "stored sparse", "needed": "dense that has to be", "none": "small arrays"}[block.kind]
     if block.full:
-        words = "a sparse type that stores everything"
+        words = "a sparse type that stores most"
     return f"{words}: became dense here, {block.line}" if block.line else words
 
 
@@ -203,12 +215,12 @@ def _together(blocks: list[Block]) -> list[Block]:
             found.append(block)
             continue
         last = found[-1]
-        count = last.count + block.count
+        count = last.operators + block.operators
         kinds = [one.kind for one in (last, block)]
         kind = next(one for one in ("dense", "sparse", "needed", "none") if one in kinds)
         found[-1] = Block(f"{count} more", last.lane if last.lane == block.lane else "", kind, last.bytes + block.bytes, count,
                           last.spread or block.spread, last.line or block.line)  # fmt: skip
-    return [block for block in found if block.kind != "none" or block.count >= FEW]
+    return [block for block in found if block.kind != "none" or block.operators >= FEW]
 
 
 def _counts(blocks: list[Block]) -> tuple[int, int, int]:
@@ -226,7 +238,7 @@ def _title(runs: Mapping[str, list[Block]]) -> str:
     if source is None:
         return f"{dense} of {large} operators work on dense arrays"
     after = sum(block.kind == "dense" and block.spread for block in blocks)
-    return f"One line makes {after} of {large} operators dense" if name else f"{source.name} makes {after} of {large} operators dense"
+    return f"{'One line' if name else source.name} makes {after} of {large} operators dense"
 
 
 def _finding(runs: Mapping[str, list[Block]]) -> str:
@@ -235,8 +247,8 @@ def _finding(runs: Mapping[str, list[Block]]) -> str:
         dense, large, totals[name] = _counts(blocks)
         source = next((block for block in blocks if block.line), None)
         where = f" {source.name} makes an array dense ({source.line})." if source else ""
-        said.append(f"{f'“{clean(name, 80)}”: ' if name else ''}{dense} of the {large} operators that go through large arrays work on "
-                    f"dense ones, and the step moves {format_bytes(totals[name])}.{where}")  # fmt: skip
+        said.append(f"{f'“{clean(name, 80)}”: ' if name else ''}{dense} of the {large} operators that go through large arrays "
+                    f"work on dense ones, and the step moves {format_bytes(totals[name])}.{where}")  # fmt: skip
     most, least = max(totals.values()), min(totals.values())
     if len(totals) > 1 and 0 < least < most:
         said.append(f"That is {format_ratio(most / least)} as many bytes.")
@@ -267,7 +279,8 @@ def _columns(shown: Mapping[str, list[Block]]) -> dict[str, list[int]]:
     return found
 
 
-def _wide(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, list[Block]], count: int | None = None) -> None:
+def _wide(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, list[Block]],
+          count: int | None = None) -> None:  # fmt: skip
     """Each run as a string of blocks from left to right; ``count`` of its columns, or all."""
     scale, columns = _scale(shown, LARGEST), _columns(shown)
     across = max((place + 1 for places in columns.values() for place in places), default=1)
@@ -301,7 +314,8 @@ def _frame(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, 
     return frame
 
 
-def _narrowed(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, list[Block]], count: int | None = None) -> Figure:
+def _narrowed(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, list[Block]],
+              count: int | None = None) -> Figure:  # fmt: skip
     """The same from top to bottom."""
     found = Figure(figure.title, figure.finding, table=figure.table, notes=figure.notes)
     scale = _scale(shown, NARROW_LARGEST)
@@ -338,9 +352,10 @@ def _thread(panel: int, places: list[tuple[float, float]], blocks: list[Block]) 
     """The line through the blocks: thick where a dense array is passed on."""
     found: list[Mark] = []
     passed = [at for at, block in enumerate(blocks) if block.spread and block.kind == "dense"]
-    for at, (here, there) in enumerate(zip(places, places[1:], strict=False)):
+    for at, (here, there) in enumerate(itertools.pairwise(places)):
         thick = bool(passed) and passed[0] <= at < passed[-1]
-        found.append(Line(panel, "dense" if thick else "muted", [here[0], there[0]], [here[1], there[1]], width=3.0 if thick else 1.0))
+        ends = [here[0], there[0]], [here[1], there[1]]
+        found.append(Line(panel, "dense" if thick else "muted", *ends, width=3.0 if thick else 1.0))
     return found
 
 

@@ -190,7 +190,7 @@ class TrainingMonitor:
                 if not sparse:  # rows of dense gradients are not counted with these
                     rows = all_rows = 0
                 sparse = True
-                self._note_rows(name, gradient)
+                self._note_rows(name, gradient.indices.asnumpy(), gradient.shape[0])
                 count = int(gradient.indices.shape[0])
                 rows, all_rows, stored = rows + count, all_rows + gradient.shape[0], stored + gradient.nnz
             else:
@@ -199,11 +199,10 @@ class TrainingMonitor:
                     rows, all_rows = rows + gradient.shape[0], all_rows + gradient.shape[0]
         return {"rows": rows, "all_rows": all_rows, "density": stored / size, "bytes": held} if size else {}
 
-    def _note_rows(self, name: str, gradient: Any) -> None:
-        if name not in self._rows or len(self._rows[name][0]) != gradient.shape[0]:
-            self._rows[name] = np.full(gradient.shape[0], -1, np.int32), np.zeros(gradient.shape[0], np.int32)
+    def _note_rows(self, name: str, touched: np.ndarray, rows: int) -> None:
+        if name not in self._rows or len(self._rows[name][0]) != rows:
+            self._rows[name] = np.full(rows, -1, np.int32), np.zeros(rows, np.int32)
         last, times = self._rows[name]
-        touched = gradient.indices.asnumpy()
         last[touched] = self._steps
         times[touched] += 1
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["row_age_figure"]
 
+_NONE: Mapping[str, ArrayLike] = {}
+
 #: Steps from which on rows are older; as many of them as the oldest row needs.
 AGES = (0, 1, 10, 50, 200, 1000, 5000, 20_000, 100_000)
 #: A row of this age is called stale.
@@ -30,7 +32,7 @@ MOST = 256
 SIDE, SCALE = 300.0, 34.0
 
 
-def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] | None = None, apart: ArrayLike | None = None,
+def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] = _NONE, apart: ArrayLike | None = None,
                    title: str = "") -> Figure:  # fmt: skip
     """Draw how many steps ago each row of a weight was last updated.
 
@@ -59,20 +61,23 @@ def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] | None = No
         If the arrays have different lengths.
     """
     found = _checked("ages", ages)
-    maps = {str(name): _same("changed", values, found).astype(bool) for name, values in (changed or {}).items()}
+    if not isinstance(changed, Mapping):
+        raise ParameterError(expected("changed", "a mapping of names to arrays", changed), hint="{'dense Adam': rows}.")
+    maps = {str(name): _same("changed", values, found).astype(bool) for name, values in changed.items()}
     gap = None if apart is None else _same("apart", apart, found).astype(float)
     bins = _bins(found)
     rows = [(words, f"{int(hit.sum()):,}", *([] if gap is None else [f"{_median(gap[hit]):.3g}"])) for words, _, hit in bins]
     columns = ("steps since its last gradient", "rows", *([] if gap is None else ["apart (median)"]))
-    figure = Figure(str(title) or _title(found), _finding(found, maps, gap, bins), table=Table(columns, rows, f"{len(found):,} rows"))
+    figure = Figure(str(title) or _title(found), _finding(found, maps, gap, bins),
+                    table=Table(columns, rows, f"{len(found):,} rows"))  # fmt: skip
     shades = {age: 1.0 - 0.82 * place / max(len(bins) - 2, 1) for place, (_, age, _) in enumerate(bins) if age >= 0}
     levels = np.zeros(len(found))
     for _, age, hit in bins:
         levels[hit] = shades.get(age, 0.0)
     share = 1 / (2 + len(maps))
-    _map(figure, "steps since each row had a gradient", "sparse", levels, share, "one cell is one row; the darker, the more recent")
+    _map(figure, "steps since each row had a gradient", "sparse", levels, share, "the darker a row, the more recent")
     for name, hit in maps.items():
-        _map(figure, f"{name}: {int(hit.sum()):,} rows", "dense", hit.astype(float), share, f"{name}: rows that the last step changed")
+        _map(figure, f"{name}: {int(hit.sum()):,} rows", "dense", hit.astype(float), share, f"{name}: what the last step changed")
     _by_age(figure, bins, gap, share)
     _key(figure, bins, shades)
     across = _across(len(found))
@@ -95,7 +100,7 @@ def _checked(name: str, values: ArrayLike) -> Array:
 def _same(name: str, values: ArrayLike, ages: Array) -> Array:
     found = np.asarray(values)
     if found.shape != ages.shape or found.dtype.kind not in "biuf":
-        raise ShapeError(f"{name} must be one value for each of the {len(ages):,} rows, got shape {found.shape} of {found.dtype}.",
+        raise ShapeError(f"{name} must be one value for each of {len(ages):,} rows, got shape {found.shape} of {found.dtype}.",
                          hint="reduce a weight to one value a row: abs(a - b).max(axis=1), for example.")  # fmt: skip
     return found
 
@@ -106,7 +111,7 @@ def _bins(ages: Array) -> list[tuple[str, int, Array]]:
     found = []
     for low, high in zip(edges, [*edges[1:], None], strict=True):
         hit = (ages >= low) & (True if high is None else ages < high)
-        words = f"{low:,} or more" if high is None and low else f"{low:,}" if high is None or high == low + 1 else f"{low:,} to {high - 1:,}"
+        words = f"{low:,}" if not low or high == low + 1 else f"{low:,} or more" if high is None else f"{low:,} to {high - 1:,}"
         found.append((words, low, hit))
     return [*found, ("never", -1, ages < 0)]
 
@@ -131,8 +136,8 @@ def _finding(ages: Array, maps: Mapping[str, Array], gap: Array | None, bins: li
     known = [one for one in medians if math.isfinite(one[1])]
     if len(known) > 1:
         most, least = max(known, key=lambda one: one[1]), min(known, key=lambda one: one[1])
-        said.append(f"The weights are furthest apart ({most[1]:.3g}, median) in rows of age {most[0]}, and nearest ({least[1]:.3g}) "
-                    f"in rows of age {least[0]}.")  # fmt: skip
+        said.append(f"The weights are furthest apart ({most[1]:.3g}, median) in rows of age {most[0]}, and nearest "
+                    f"({least[1]:.3g}) in rows of age {least[0]}.")  # fmt: skip
     return " ".join(said)
 
 
@@ -164,23 +169,25 @@ def _by_age(figure: Figure, bins: list[tuple[str, int, Array]], gap: Array | Non
     for place, ((words, _, _), value) in enumerate(zip(bins, values, strict=True)):
         if math.isfinite(value):
             figure.add(Rect(number, "muted", place + 0.1, place + 0.9, 0.0, value, f"age {words}: {value:.3g}", f"age {place}"),
-                       Text(number, "ink", place + 0.5, value + 0.045 * most, f"{value:,.0f}" if gap is None else f"{value:.3f}", "middle",
-                            room=1.0))  # fmt: skip
-    figure.add(Axis(number, "bottom", ticks=tuple((place + 0.5, _short(age, bins)) for place, (_, age, _) in enumerate(bins)), grid=False))
+                       Text(number, "ink", place + 0.5, value + 0.045 * most, f"{value:,.0f}" if gap is None else f"{value:.3f}",
+                            "middle", room=1.0))  # fmt: skip
+    ticks = tuple((place + 0.5, _short(age)) for place, (_, age, _) in enumerate(bins))
+    figure.add(Axis(number, "bottom", ticks=ticks, grid=False))
 
 
-def _short(age: int, bins: list[tuple[str, int, Array]]) -> str:
-    return "never" if age < 0 else "0" if age == 0 and len(bins) > 1 else f"{age:,}+"
+def _short(age: int) -> str:
+    return "never" if age < 0 else f"{age:,}+" if age else "0"
 
 
 def _key(figure: Figure, bins: list[tuple[str, int, Array]], shades: Mapping[int, float]) -> None:
     """What the shades mean."""
     number, count = len(figure.panels), float(len(bins))
     figure.panels.append(Panel((0.0, count), (0.0, 1.0), SCALE))
-    for place, (words, age, _) in enumerate(bins):
-        figure.add(Raster(number, "sparse", place + 0.02, place + 0.16, 0.2, 0.8, np.array([[shades.get(age, 0.0)]])),
-                   Line(number, "muted", [place + 0.02, place + 0.16, place + 0.16, place + 0.02, place + 0.02], [0.2, 0.2, 0.8, 0.8, 0.2],
-                        width=0.8), Text(number, "ink", place + 0.2, 0.5, words))  # fmt: skip
+    for place, (_, age, _) in enumerate(bins):
+        left, right = place + 0.02, place + 0.16
+        figure.add(Raster(number, "sparse", left, right, 0.2, 0.8, np.array([[shades.get(age, 0.0)]])),
+                   Line(number, "muted", [left, right, right, left, left], [0.2, 0.2, 0.8, 0.8, 0.2], width=0.8),
+                   Text(number, "ink", place + 0.2, 0.5, _short(age)))  # fmt: skip
 
 
 entries(globals(), __all__)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from .image import grey_png
 from .layout import FINDING, LABEL, SMALL, TITLE, Box, Key, Label, Layout
 from .marks import Area, Axis, Cells, Dots, Line, Raster, Rect, Shape, Text
-from .image import grey_png
 from .palette import DASHES, KINDS, LIGHT, MEANING, letters_on, style_sheet
 from .text import clean, fit, markup, text_width
 

@@ -1,4 +1,4 @@
-"""The rows of a weight that one step touches, each at its place among all rows, with the bytes that the step moves."""
+"""The rows of a weight that one step touches, each at its place among all rows at true scale, and the bytes of the gradients."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ import numpy as np
 
 from ..base.entry import entries
 from ..base.errors import ShapeError
-from ..base.formatting import format_bytes, format_ratio
+from ..base.formatting import format_bytes, format_density, format_ratio
 from .components import len_of, read_array, take_slice
 from .figure import Figure
-from .marks import Axis, Cells, Line, Panel, Rect, Table
-from .true_scale import Marks, row_marks
+from .layout import BESIDE, EDGE, WIDE
+from .marks import Axis, Cells, Dots, Line, Panel, Raster, Rect, Table, Text
+from .text import clean, fit, text_width
 
 __all__ = ["touched_figure"]
 
-COLUMNS = ("gradient", "stored rows", "bytes of the gradient", "bytes that a step moves")
-#: Pixels.
-SQUARE, ROW = 300.0, 30.0
+#: Pixels of a square, what stands above it as a share of that, and of a row of bars.
+SIDE, ABOVE, ROW = 430.0, 0.2, 30.0
+#: Pixels of letters: of the bytes, or where a square has little room, and of the name.
+LARGE, SMALLER, NAME = 44.0, 24.0, 15.0
+#: Rows of which each has a ring, radii of the ring in pixels, and cells of a square down and across in which more rows are drawn.
+MOST_RINGS, RING, HOLE, CELLS = 400, 5.0, 3.4, 500
 
 
 class Gradient(Protocol):
@@ -39,32 +43,38 @@ class Gradient(Protocol):
         """Its bytes."""
 
 
+class _Head(NamedTuple):
+    """What stands above each square: pixels across, and of the letters of the bytes."""
+
+    room: float
+    size: float
+
+
 class _Step(NamedTuple):
-    """One step: its gradient's name, how many rows that stores, its bytes, those that the step moves; no marks: all rows."""
+    """One step: its gradient's name and bytes, those that the step moves if known, and the stored rows; None: all."""
 
     name: str
-    rows: int
     bytes: int
-    moved: int
-    marks: Marks | None
+    moved: int | None
+    stored: np.ndarray | None
 
     @property
     def kind(self) -> str:
         """The colour of the gradient."""
-        return "dense" if self.marks is None else "sparse"
+        return "dense" if self.stored is None else "sparse"
 
 
-def touched_figure(steps: Mapping[str, tuple[Gradient, float]], title: str = "") -> Figure:
+def touched_figure(steps: Mapping[str, Gradient | tuple[Gradient, float]], title: str = "") -> Figure:
     """Draw which rows of a weight the gradient of one step stores, for several kinds of gradients side by side.
 
-    Every row of the weight has its position in a square, line by line.  A dense gradient fills the square.  A row-sparse one
-    covers the share that it stores, or more where that would be too little to see; the finding says how much more.
+    Every row of the weight has its position in a square, line by line, at true scale.  A dense gradient fills the square, and
+    rings around few rows help to find them.
 
     Parameters
     ----------
-    steps : mapping of str to (NDArray, int)
-        For each name, the weight's gradient, dense or row_sparse, of shape (rows, ...), and the bytes that the step moves:
-        ``sum(record["bytes"] for record in prof.records)``.
+    steps : mapping of str to NDArray, or to (NDArray, int)
+        For each name, the weight's gradient, dense or row_sparse, of shape (rows, ...), and perhaps the bytes that the step
+        moves: ``sum(record["bytes"] for record in prof.records)``.
     title : str, optional
 
     Returns
@@ -76,60 +86,102 @@ def touched_figure(steps: Mapping[str, tuple[Gradient, float]], title: str = "")
     ShapeError
         If the gradients have different sizes.
     """
-    shapes = [gradient.shape for gradient, _ in steps.values()]
+    given = {str(name): one if isinstance(one, tuple) else (one, None) for name, one in steps.items()}
+    shapes = [gradient.shape for gradient, _ in given.values()]
     if len({math.prod(shape) for shape in shapes}) != 1:
         raise ShapeError(f"The gradients must be of one weight, got shapes {shapes}.", hint="pass gradients of one size.")
     # The weight of a dense layer is turned where its gradient is row-sparse, so its rows are those of that gradient.
-    length = next((gradient.shape[0] for gradient, _ in steps.values() if gradient.stype == "row_sparse"), shapes[0][0])
-    found = [_read(str(name), gradient, moved, length) for name, (gradient, moved) in steps.items()]
-    said = [f"The {one.name} stores {one.rows:,} of {length:,} rows, {format_bytes(one.bytes)}." for one in found]
-    rows = [(one.name, f"{one.rows:,}", format_bytes(one.bytes), format_bytes(one.moved)) for one in found]
-    figure = Figure(str(title) or _title(found), " ".join([*said, *_scales(found)]),
-                    table=Table(COLUMNS, rows, f"One step, a weight of {length:,} rows"))  # fmt: skip
-    for place, one in enumerate(found):
-        panel = Panel((0.0, 1.0), (0.0, 1.0), SQUARE, f"{one.name}: {one.rows:,} rows, {format_bytes(one.bytes)}",
-                      1 / len(found), aspect=1.0)  # fmt: skip
-        figure.panels.append(panel)
-        boxes = one.marks.boxes if one.marks else [(0.0, 0.0, 1.0, 1.0)]
-        figure.add(Cells(place, one.kind, np.array([(x, x + w, y, y + h) for x, y, w, h in boxes]).reshape(-1, 4)),
-                   Line(place, "muted", [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], width=0.8))  # fmt: skip
-    _moved(figure, found)
-    across = math.ceil(math.sqrt(length))
-    figure.notes = (f"Each square has the {length:,} rows of the weight, {across:,} in a line.",)
+    length = next((gradient.shape[0] for gradient, _ in given.values() if gradient.stype == "row_sparse"), shapes[0][0])
+    found = [_read(name, gradient, moved) for name, (gradient, moved) in given.items()]
+    counts = [length if one.stored is None else len(one.stored) for one in found]
+    both = list(zip(found, counts, strict=True))
+    said = [f"{one.name}: {count:,} of {length:,} rows, {format_bytes(one.bytes)}." for one, count in both]
+    moves = all(one.moved is not None for one in found)
+    columns = ("gradient", "stored rows", "bytes of the gradient", *(("bytes that a step moves",) if moves else ()))
+    rows = [(one.name, f"{count:,}", format_bytes(one.bytes), *((format_bytes(one.moved),) if moves else ()))
+            for one, count in both]  # fmt: skip
+    figure = Figure(str(title) or _title(found), " ".join(said),
+                    table=Table(columns, rows, f"One step, a weight of {length:,} rows"))  # fmt: skip
+    few = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.stored for one in found if one.stored is not None)]))
+    marked = few if 0 < len(few) <= MOST_RINGS and SIDE / _across(length) < RING else None
+    room = min(SIDE, (WIDE - 2 * EDGE - BESIDE * (len(found) - 1)) / len(found))
+    wide = max(text_width(format_bytes(one.bytes), LARGE) + text_width(one.name, NAME) for one in found)
+    head = _Head(room, LARGE if wide < room else SMALLER)
+    for place, (one, count) in enumerate(both):
+        _square(figure, place, one, length, head, f"{format_density(count / max(length, 1))} of the rows", marked)
+    if moves:
+        _moved(figure, found)
+    across = _across(length)
+    rings = " The rings only help to find the rows." if marked is not None else ""
+    figure.notes = (f"Each square has the {length:,} rows of the weight, {across:,} in a line, at true scale.{rings}",)
     return figure
 
 
-def _read(name: str, gradient: Gradient, moved: float, length: int) -> _Step:
+def _read(name: str, gradient: Gradient, moved: float | None) -> _Step:
+    size = None if moved is None else int(moved)
     if gradient.stype != "row_sparse":
-        return _Step(name, length, int(gradient.nbytes), int(moved), None)
+        return _Step(name, int(gradient.nbytes), size, None)
     indices = read_array(gradient).indices
-    rows = take_slice(indices, 0, len_of(indices))
-    marks = row_marks(rows, length) if length else Marks([], 1.0, 0.0, "")
-    return _Step(name, len(rows), int(gradient.nbytes), int(moved), marks)
+    return _Step(name, int(gradient.nbytes), size, take_slice(indices, 0, len_of(indices)).astype(np.int64))
 
 
 def _title(steps: list[_Step]) -> str:
-    most, least = max(steps, key=lambda step: step.moved), min(steps, key=lambda step: step.moved)
-    if not 0 < least.moved < most.moved:
+    sizes = [one.bytes if one.moved is None else one.moved for one in steps]
+    most, least = max(sizes), min(sizes)
+    if not 0 < least < most:
         return "What one step touches"
-    return f"{least.name}: a step moves {format_ratio(most.moved / least.moved)} fewer bytes"
+    words = "it has" if steps[0].moved is None else "a step moves"
+    return f"{steps[sizes.index(least)].name}: {words} {format_ratio(most / least)} fewer bytes"
 
 
-def _scales(steps: list[_Step]) -> list[str]:
-    """How much larger than true the rows of each step are drawn; once where it is the same."""
-    said = {step.name: step.marks.words for step in steps if step.marks and step.marks.words}
-    if len(set(said.values())) == 1:
-        return list(said.values())[:1]
-    return [f"{name}: {words[0].lower()}{words[1:]}" for name, words in said.items()]
+def _across(length: int) -> int:
+    return math.isqrt(max(length, 1) - 1) + 1
+
+
+def _square(figure: Figure, panel: int, one: _Step, length: int, head: _Head, words: str, marked: np.ndarray | None) -> None:
+    """One gradient: its bytes and name, and below them the rows that it stores; marked rows have rings in every square."""
+    share = min(1.0, (head.room + BESIDE) / (WIDE - 2 * EDGE + BESIDE))
+    figure.panels.append(Panel((0.0, 1.0), (-ABOVE, 1.0), SIDE * (1 + ABOVE), share=share, aspect=1 / (1 + ABOVE)))
+    size = format_bytes(one.bytes)
+    name = fit(clean(one.name), max(head.room - text_width(size, head.size) - 8, 60.0), NAME)
+    figure.add(Text(panel, one.kind, 0.0, -0.09, size, bold=True, size=head.size),
+               Text(panel, "ink", 1.0, -0.125, name, "end", bold=True, size=NAME),
+               Text(panel, "muted", 1.0, -0.065, words, "end"))  # fmt: skip
+    across = _across(length)
+    if one.stored is None:
+        figure.add(Rect(panel, "dense", 0.0, 1.0, 0.0, 1.0, f"{one.name}: all {length:,} rows are stored"))
+    elif marked is None and len(one.stored):
+        figure.add(_shades(panel, one, across))
+    if marked is not None:
+        ink, ground = ("paper", "dense") if one.stored is None else ("sparse", "paper")
+        rows = marked if one.stored is None else one.stored
+        x, y = rows % across / across, rows // across / across
+        middle = x + 0.5 / across, y + 0.5 / across
+        figure.add(Dots(panel, ink, *middle, RING), Dots(panel, ground, *middle, HOLE))
+        side = max(1 / across, 1 / SIDE)
+        points = np.stack((x, np.minimum(x + side, 1.0), y, np.minimum(y + side, 1.0)), axis=1)
+        figure.add(Cells(panel, ink, points, f"{one.name}: {len(rows):,} rows"))
+    figure.add(Line(panel, "muted", [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], width=0.8))
+
+
+def _shades(panel: int, one: _Step, across: int) -> Raster:
+    """Many rows: each cell is as dark as the share of its rows that is stored."""
+    stored = one.stored if one.stored is not None else np.zeros(0, np.int64)
+    each = -(-across // CELLS)
+    cells = -(-across // each)
+    counts = np.zeros((cells, cells))
+    np.add.at(counts, (stored // across // each, stored % across // each), 1.0)
+    end = cells * each / across
+    return Raster(panel, "sparse", 0.0, end, 0.0, end, counts / each**2, f"{one.name}: {len(stored):,} rows")
 
 
 def _moved(figure: Figure, steps: list[_Step]) -> None:
     """What each step moves, on one scale."""
-    panel, largest = len(figure.panels), float(max([1, *(step.moved for step in steps)]))
+    panel, largest = len(figure.panels), float(max([1, *(step.moved or 0 for step in steps)]))
     title = "Bytes that one step moves"
     figure.panels.append(Panel((0.0, largest), (0.0, float(len(steps))), ROW * len(steps), title, rows=True))
     for place, step in enumerate(steps):
-        figure.add(Rect(panel, step.kind, 0.0, float(step.moved), place + 0.18, place + 0.82,
+        figure.add(Rect(panel, step.kind, 0.0, float(step.moved or 0), place + 0.18, place + 0.82,
                         f"{step.name}: a step moves {format_bytes(step.moved)}"))  # fmt: skip
     figure.add(Axis(panel, "left", ticks=tuple((place + 0.5, step.name) for place, step in enumerate(steps))),
                Axis(panel, "right", ticks=tuple((place + 0.5, format_bytes(step.moved)) for place, step in enumerate(steps))))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 import numpy as np
 import pytest
 
-import sparsekit as mx
 from sparsekit.figures import Cells
 from sparsekit.figures.array import array_figure
 from sparsekit.figures.layout import Layout
-from sparsekit.figures.touched import touched_figure
 
 
 def flat(rng, rows, columns, density):
@@ -115,17 +112,3 @@ def test_one_value_is_one_dot_at_its_place():
     assert (true[1] - true[0]) * (true[3] - true[2]) == pytest.approx(1.0)
     assert ((larger[0] + larger[1]) / 2, (larger[2] + larger[3]) / 2) == pytest.approx((750.5, 250.5), abs=0.01)
     assert said(figure.finding) == (round((larger[1] - larger[0]) * (larger[3] - larger[2])), 1)
-
-
-@pytest.mark.parametrize(("rows", "stored"), [(1_000_000, 100), (1_000_000, 200_000), (10_000, 5_000), (100, 3)])
-def test_rows_that_a_step_touches_are_dots_of_a_stated_size(rows, stored):
-    found = np.sort(np.random.default_rng(0).permutation(rows)[:stored])
-    sparse = mx.nd.sparse.row_sparse_array((np.ones((stored, 1), np.float32), found), shape=(rows, 1))
-    figure = touched_figure({"dense": (mx.nd.ones((rows, 1)), 8), "row-sparse": (sparse, 4)})
-    share, marks = inked(figure, 1)
-    scale = 1.0 if "Drawn at true scale" in figure.finding else said(figure.finding)[0]
-    true = stored / math.ceil(math.sqrt(rows)) ** 2
-    assert true * scale / 1.06 - 0.001 <= share <= true * scale * 1.06
-    assert marks <= stored
-    assert share <= max(1.06 * true, 0.0101)
-    assert inked(figure, 0) == (1.0, 1)

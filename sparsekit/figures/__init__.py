@@ -1,9 +1,9 @@
 """Every display as data: a figure of marks, drawn once and shown as SVG, HTML, on matplotlib's axes or live.
 
-``bars_figure``, ``curves_figure``, ``touched_figure`` and ``xray`` make figures of plain data, and ``monitor`` one of a training
-loop.  Arrays, blocks, symbols and profiles have methods that make theirs: ``array.inspect()``, ``model.graph()``,
-``profile.timeline()``, ``profile.memory``.  ``Figure`` with ``Panel`` and marks makes your own, and ``html_page`` puts figures,
-tables and words into one file.
+``bars_figure``, ``curves_figure``, ``touched_figure``, ``row_age_figure`` and ``xray`` make figures of plain data, ``monitor``
+one of a training loop, and ``contagion_figure`` one of profiles.  Arrays, blocks, symbols and profiles have methods that make
+theirs: ``array.inspect()``, ``model.graph()``, ``profile.timeline()``, ``profile.memory``.  ``Figure`` with ``Panel`` and marks
+makes your own, and ``html_page`` puts figures, tables and words into one file.
 """
 
 from __future__ import annotations

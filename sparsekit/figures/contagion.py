@@ -110,7 +110,7 @@ def contagion_figure(profiles: Recorded | Mapping[str, Recorded], title: str = "
         (name, _pass(block), block.name, _words(block), format_bytes(block.bytes)) for name, blocks in runs.items()
         for block in blocks], "One step")  # fmt: skip
     shown = {name: _together(blocks) for name, blocks in runs.items()}
-    figure = Figure(str(title) or _title(runs), finding, table=table)
+    figure = Figure(str(title) or _title(runs), finding, table=table, legend={"none": "small arrays"})
     _wide(figure, shown, runs)
     figure.narrow, figure.narrow_below = _narrowed(figure, shown, runs), NARROW_BELOW
     longest = max((len(blocks) for blocks in shown.values()), default=0)
@@ -317,7 +317,7 @@ def _frame(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, 
 def _narrowed(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, list[Block]],
               count: int | None = None) -> Figure:  # fmt: skip
     """The same from top to bottom."""
-    found = Figure(figure.title, figure.finding, table=figure.table, notes=figure.notes)
+    found = Figure(figure.title, figure.finding, table=figure.table, notes=figure.notes, legend=figure.legend)
     scale = _scale(shown, NARROW_LARGEST)
     for number, (name, blocks) in enumerate(shown.items()):
         sides = [max(ROW, math.sqrt(block.bytes) * scale + 8) for block in blocks]

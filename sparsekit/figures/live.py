@@ -97,4 +97,4 @@ class LiveFigure(Base):
         return marimo.vstack([marimo.ui.anywidget(self), marimo.Html(html)])
 
     def __repr__(self) -> str:
-        return f"LiveFigure({clean(self.figure.title)!r})"
+        return f"{type(self).__name__}({clean(self.figure.title)!r})"

@@ -136,8 +136,9 @@ def _finding(ages: Array, maps: Mapping[str, Array], gap: Array | None, bins: li
     known = [one for one in medians if math.isfinite(one[1])]
     if len(known) > 1:
         most, least = max(known, key=lambda one: one[1]), min(known, key=lambda one: one[1])
-        said.append(f"The weights are furthest apart ({most[1]:.3g}, median) in rows of age {most[0]}, and nearest "
-                    f"({least[1]:.3g}) in rows of age {least[0]}.")  # fmt: skip
+        ages_of = [f"of age {words}" if words != "never" else "that never had one" for words, _ in (most, least)]
+        said.append(f"The weights are furthest apart ({most[1]:.3g}, median) in rows {ages_of[0]}, and nearest ({least[1]:.3g}) "
+                    f"in rows {ages_of[1]}.")  # fmt: skip
     return " ".join(said)
 
 

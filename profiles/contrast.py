@@ -13,7 +13,8 @@ import numpy as np
 
 import sparsekit as mx
 from sparsekit import autograd, gluon
-from sparsekit.figures import Figure, touched_figure
+from sparsekit.figures import touched_figure
+from sparsekit.figures.kit import Figure
 
 FEATURES, BATCH, STORED, UNITS = 1_000_000, 10, 10, 32
 

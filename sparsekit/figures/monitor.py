@@ -142,7 +142,7 @@ class TrainingMonitor:
 
         Returns
         -------
-        figures.Figure
+        figures.kit.Figure
 
         Raises
         ------

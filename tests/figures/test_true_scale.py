@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.figures import Cells
 from sparsekit.figures.array import array_figure
+from sparsekit.figures.kit import Cells
 from sparsekit.figures.layout import Layout
 from sparsekit.figures.touched import touched_figure
 

@@ -9,8 +9,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..base.entry import entries
-from ..base.errors import ShapeError
+from ..base.errors import ParameterError, ShapeError, expected
 from ..base.formatting import format_bytes, format_ratio
+from .arguments import amount_of, mapping_of, text_of
 from .components import len_of, read_array, take_slice
 from .figure import Figure
 from .marks import Axis, Cells, Line, Panel, Rect, Table
@@ -76,6 +77,8 @@ def touched_figure(steps: Mapping[str, tuple[Gradient, float]], title: str = "")
     ShapeError
         If the gradients have different sizes.
     """
+    _check(steps)
+    text_of("title", title)
     shapes = [gradient.shape for gradient, _ in steps.values()]
     if len({math.prod(shape) for shape in shapes}) != 1:
         raise ShapeError(f"The gradients must be of one weight, got shapes {shapes}.", hint="pass gradients of one size.")
@@ -84,7 +87,7 @@ def touched_figure(steps: Mapping[str, tuple[Gradient, float]], title: str = "")
     found = [_read(str(name), gradient, moved, length) for name, (gradient, moved) in steps.items()]
     said = [f"The {one.name} stores {one.rows:,} of {length:,} rows, {format_bytes(one.bytes)}." for one in found]
     rows = [(one.name, f"{one.rows:,}", format_bytes(one.bytes), format_bytes(one.moved)) for one in found]
-    figure = Figure(str(title) or _title(found), " ".join([*said, *_scales(found)]),
+    figure = Figure(title or _title(found), " ".join([*said, *_scales(found)]),
                     table=Table(COLUMNS, rows, f"One step, a weight of {length:,} rows"))  # fmt: skip
     for place, one in enumerate(found):
         panel = Panel((0.0, 1.0), (0.0, 1.0), SQUARE, f"{one.name}: {one.rows:,} rows, {format_bytes(one.bytes)}",
@@ -97,6 +100,14 @@ def touched_figure(steps: Mapping[str, tuple[Gradient, float]], title: str = "")
     across = math.ceil(math.sqrt(length))
     figure.notes = (f"Each square has the {length:,} rows of the weight, {across:,} in a line.",)
     return figure
+
+
+def _check(steps: object) -> None:  # object: what the user gave
+    for name, step in mapping_of("steps", steps, "(gradient, bytes)").items():
+        if not isinstance(step, (tuple, list)) or len(step) != 2 or not all(hasattr(step[0], one) for one in ("shape", "stype")):
+            raise ParameterError(expected(f"steps[{name!r}]", "a pair of a gradient and the bytes that the step moves", step),
+                                 hint="(weight.grad(), 512), for example.")
+        amount_of(f"the bytes of steps[{name!r}]", step[1], 0)
 
 
 def _read(name: str, gradient: Gradient, moved: float, length: int) -> _Step:

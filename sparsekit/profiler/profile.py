@@ -437,11 +437,10 @@ class Profile:
         """
         name = check_name(path)
         try:
-            if name.endswith(PAGE):
-                displays.call("html_page", "Profile", self._report(), path=path)
-                return Path(path)
             with written(path) as stream:
-                if name.endswith(ENDING):
+                if name.endswith(PAGE):
+                    stream.write(displays.call("html_page", "Profile", self._report()).encode())
+                elif name.endswith(ENDING):
                     write_columns(self.tables, stream)
                 else:
                     write_trace(self, stream, name.endswith(".gz"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from sparsekit.course import million_rows_figure
-from sparsekit.figures import Figure
+from sparsekit.figures.kit import Figure
 
 
 def picture() -> Figure:

@@ -167,18 +167,18 @@ def profile_script(arguments: argparse.Namespace) -> int:
     elif not Path(script).is_file():
         raise DataFileError(f"There is no script {script}.", hint="put options before the script: profile -o FILE SCRIPT")
     output = arguments.output or Path(f"{script if arguments.module else Path(script).stem}.npz")
-    trace: Any = importlib.import_module("sparsekit.profiler.trace")
-    trace.check_name(output)
+    check_name = importlib.import_module("sparsekit.profiler.profile_file").check_name
     for path in filter(None, (output, arguments.html)):
         check_writable(path)
+        check_name(path)
     profiler: Any = importlib.import_module("sparsekit.profiler")
     with profiler.Profiler(torch=arguments.torch) as recorded:
         status = run_script(script, arguments.arguments, arguments.module)
     print(profile_text(recorded), file=sys.stderr)
-    trace.write(recorded, output)
+    recorded.save(output)
     written = [output]
     if arguments.html:
-        recorded.to_html(arguments.html)
+        recorded.save(arguments.html)
         written.append(arguments.html)
     print("Wrote " + " and ".join(map(str, written)), file=sys.stderr)
     return status
@@ -276,7 +276,7 @@ def view_profile(arguments: argparse.Namespace) -> int:
     if page.suffix == ".svg":
         profile.timeline().save(page)
     else:
-        profile.to_html(page)
+        profile.save(page)
     print(f"Wrote {page}")
     if arguments.open:
         importlib.import_module("webbrowser").open(page.resolve().as_uri())
@@ -323,6 +323,6 @@ def compare_profiles(arguments: argparse.Namespace) -> int:
     found = profiler.diff(before, after)
     print(found.table(arguments.rows))
     if arguments.html:
-        found.to_html(arguments.html)
+        found.save(arguments.html)
         print(f"Wrote {arguments.html}")
     return int(arguments.exit_code and not found.same)

@@ -25,7 +25,7 @@ renderers: dict[str, str] = {
     "peaks_figure": "sparsekit.figures.memory:peaks_figure",
     "graph_figure": "sparsekit.figures.graph:graph_figure",
     "array_html": "sparsekit.figures.array:array_html",
-    "inspect": "sparsekit.figures.array:inspect",
+    "array_figure": "sparsekit.figures.array:array_figure",
     "html_page": "sparsekit.figures.page:html_page",
     "traced": "sparsekit.profiler.packed:traced",
     "merged": "sparsekit.profiler.packed:merged",

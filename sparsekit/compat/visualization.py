@@ -41,7 +41,7 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
 
     Returns
     -------
-    figures.Figure
+    figures.kit.Figure
         As returned by ``Symbol.graph``.
 
     Raises

@@ -8,7 +8,7 @@ from ..base.entry import entries
 from .touched_rows import DARWIN, figure_of, measured
 
 if TYPE_CHECKING:
-    from ..figures import Figure
+    from ..figures.kit import Figure
     from .flood_view import MillionRows
 
 __all__ = ["million_rows", "million_rows_figure"]

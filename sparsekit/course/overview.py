@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..base.errors import ParameterError, expected
-from ..figures import Axis, Figure, Panel, Rect, Table
+from ..figures.kit import Axis, Figure, Panel, Rect, Table
 from . import record
 from .contents import contents
 
@@ -56,7 +56,7 @@ def progress(notebook: str | None = None) -> Figure:
 
     Returns
     -------
-    figures.Figure
+    figures.kit.Figure
         Bars of what is done, filled, of what there is, outlined; and the table.
 
     Raises

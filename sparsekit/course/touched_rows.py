@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.errors import ParameterError, expected
 from ..base.formatting import format_bytes, format_ratio
-from ..figures import Figure
+from ..figures.kit import Figure
 from ..figures.text import clean
 from ..figures.touched import touched_figure
 

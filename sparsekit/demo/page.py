@@ -20,7 +20,7 @@ from .training import Outcome, Trained, measured
 from .variants import FLOAT_BYTES
 
 if TYPE_CHECKING:
-    from ..figures import Figure
+    from ..figures.kit import Figure
     from ..profiler.columns import Columns
     from ..profiler.profile import Profile
 
@@ -46,7 +46,7 @@ def write(folder: Path, found: Findings) -> None:
     """Write ``report.html``, ``results.json``, and of each variant the profile and a Chrome trace."""
     for outcome in found.outcomes:
         outcome.profile.save(folder / f"{outcome.variant.key}.npz")
-        outcome.profile.export(folder / f"{outcome.variant.key}.trace.json.gz")
+        outcome.profile.save(folder / f"{outcome.variant.key}.trace.json.gz")
     write_whole(folder / "results.json", f"{json.dumps(_plain(found), indent=1)}\n".encode())
     ways = "three ways" if len(found.outcomes) == 3 else "in different ways"
     html_page(f"sparsekit demo: one model, trained {ways}", _sections(found), path=folder / "report.html",

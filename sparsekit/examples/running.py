@@ -20,7 +20,6 @@ from .. import gluon, profiler, random
 from ..base.config import config
 from ..base.errors import ShapeError, SparsekitError, expected
 from ..cli import check_writable
-from ..profiler.trace import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -277,7 +276,7 @@ def parser(kind: type[Example], name: str, text: str) -> argparse.ArgumentParser
     made.add_argument("--hybridize", action=argparse.BooleanOptionalAction, default=True,
                       help="run training steps as compiled tables of calls (default: yes)")
     made.add_argument("--choose", action="store_true", help="choose settings by validation score, without testing")
-    made.add_argument("--profile", type=Path, metavar="FILE", help="write a profile of the sparse steps: .npz, or a trace: .json")
+    made.add_argument("--profile", type=Path, metavar="FILE", help="write a profile of the sparse steps: .npz, .html or .json")
     return made
 
 
@@ -305,7 +304,7 @@ def run(kind: type[Example], options: argparse.Namespace, say: Callable[[str], o
     if options.profile:
         with profiler.Profiler() as profile:
             measure(example, [batch for batch, _ in zip(example.batches(), range(options.steps or 10), strict=False)])
-        write(profile, options.profile)
+        profile.save(options.profile)
         say(f"Wrote {options.profile}")
     for number in range(options.epochs):
         losses.append(example.epoch())

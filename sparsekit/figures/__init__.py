@@ -2,30 +2,24 @@
 
 ``bars_figure``, ``curves_figure``, ``touched_figure``, ``row_age_figure`` and ``xray`` make figures of plain data, ``monitor``
 one of a training loop, and ``contagion_figure`` one of profiles.  Arrays, blocks, symbols and profiles have methods that make
-theirs: ``array.inspect()``, ``model.graph()``, ``profile.timeline()``, ``profile.memory``.  ``Figure`` with ``Panel`` and marks
-makes your own, and ``html_page`` puts figures, tables and words into one file.
+theirs: ``array.inspect()``, ``model.graph()``, ``profile.timeline()``, ``profile.memory``.  Each is a ``kit.Figure``: it shows
+itself in a notebook, ``live()`` is to zoom and to ask, ``save()`` writes a file.  ``html_page`` puts figures, tables and words
+into one file, and ``sparsekit.figures.kit`` has what figures of your own are made of.
 """
 
 from __future__ import annotations
 
-from .array import array_figure
 from .bars import bars_figure
 from .contagion import contagion_figure
 from .curves import curves_figure
-from .figure import Figure
-from .graph import graph_figure
-from .interaction import Choice, Grid, Interaction, NumberField, Slider, Switch
-from .marks import Area, Axis, Cells, Dots, Line, Panel, Rect, Table, Text
 from .monitor import monitor
 from .page import html_page
 from .row_age import row_age_figure
 from .touched import touched_figure
 from .xray import xray
 
-__all__ = ["Area", "Axis", "Cells", "Choice", "Dots", "Figure", "Grid", "Interaction", "Line", "NumberField", "Panel", "Rect",
-           "Slider", "Switch", "Table", "Text", "array_figure", "bars_figure", "contagion_figure", "curves_figure",
-           "graph_figure", "html_page",
-           "monitor", "row_age_figure", "touched_figure", "xray"]  # fmt: skip
+__all__ = ["bars_figure", "contagion_figure", "curves_figure", "html_page", "monitor", "row_age_figure", "touched_figure",
+           "xray"]  # fmt: skip
 
 
 def __dir__() -> list[str]:

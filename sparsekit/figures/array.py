@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.entry import entries
 from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_shape
 from ..base.tables import escape, folded
+from .arguments import text_of
 from .components import Parts, cell_text, elements_around, entries_from, len_of, read_array, take_slice
 from .figure import Figure
 from .html import picture
@@ -17,10 +17,7 @@ from .interaction import Grid, Interaction, NumberField, Values
 from .marks import Axis, Cells, Line, Panel, Rect, Table, Text
 from .true_scale import marks_of, sides_of, true_marks
 
-if TYPE_CHECKING:
-    from .live import LiveFigure
-
-__all__ = ["array_figure", "array_finding", "array_html", "inspect"]
+__all__ = ["array_figure", "array_finding", "array_html"]
 
 #: An array up to this size is drawn number by number.
 SMALL = (12, 16)
@@ -62,7 +59,7 @@ def array_figure(array: object, title: str = "") -> Figure:
         If ``array`` is not sparse.
     """
     parts = read_array(array)
-    shown = str(title) or "Inside the array"
+    shown = text_of("title", title) or "Inside the array"
     if is_small(parts):
         return _small(parts, shown)
     figure = _large(parts, shown, -1)
@@ -73,32 +70,6 @@ def array_figure(array: object, title: str = "") -> Figure:
             name: {"place": place} for name, place in (("the first stored values", 0), ("those in the middle", parts.stored // 2),
                                                        ("the last ones", parts.stored - 1))})  # fmt: skip
     return figure
-
-
-def inspect(array: object, title: str = "Inside the array") -> LiveFigure:
-    """A sparse array to edit or to step through: each stored value linked to its place and to the components.
-
-    The amount of data that is sent to the page does not depend on the size of the array.  The numbers of a small array can be
-    edited, and the components follow; the array itself stays as it is.
-
-    Parameters
-    ----------
-    array, title
-        As for ``array_figure``.
-
-    Returns
-    -------
-    figures.live.LiveFigure
-        Needs the extra ``lab``; ``array_figure`` gives the static picture without it.
-
-    Raises
-    ------
-    UnsupportedError
-        If ``array`` is not sparse.
-    MissingPackageError
-        If anywidget is not installed.
-    """
-    return array_figure(array, title).live()
 
 
 def array_finding(parts: Parts) -> str:
@@ -393,4 +364,4 @@ def _details(parts: Parts, key: str) -> dict[str, str] | None:
     return said
 
 
-entries(globals(), ["array_figure", "inspect"])
+entries(globals(), ["array_figure"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.errors import ParameterError, expected
 from ..base.optional import optional_import
 from .layout import LABEL, SMALL, Layout
 from .marks import Area, Cells, Dots, Line, Panel, Raster, Rect, Text
@@ -50,6 +51,8 @@ def _drawing() -> Iterator[Any]:
 def to_axes(figure: Drawing, ax: Axes) -> Axes:
     """Draw the marks of a figure on ``ax``, or its panels inside of ``ax`` if there are several."""
     with _drawing() as matplotlib:
+        if not hasattr(ax, "get_window_extent"):
+            raise ParameterError(expected("ax", "axes of matplotlib", ax), hint="matplotlib.pyplot.subplots()[1], for example.")
         ax.set_title(clean(figure.title, 200))
         window = ax.get_window_extent()
         width = max(window.width * 96 / ax.figure.dpi, 200.0)

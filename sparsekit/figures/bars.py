@@ -8,6 +8,7 @@ from typing import Any
 
 from ..base.entry import entries
 from ..base.formatting import format_ratio, number
+from .arguments import flag_of, mapping_of, text_of
 from .figure import Figure
 from .marks import Axis, Line, Panel, Rect, Table
 from .palette import KINDS
@@ -16,6 +17,8 @@ from .text import clean
 __all__ = ["bars_figure"]
 
 ROW = 26.0
+#: What a row maps each name to.
+MEASURED = "a number"
 
 
 def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, own: str = "sparsekit",
@@ -42,14 +45,18 @@ def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, ow
     -------
     Figure
     """
-    found = {str(name): (number(row.get("median"), math.nan), number(row.get("min"), math.nan), number(row.get("max"), math.nan))
+    title, unit, own, note = (text_of(*one) for one in (("title", title), ("unit", unit), ("own", own), ("note", note)))
+    flag_of("more_is_better", more_is_better)
+    rows = {str(name): mapping_of(f"rows[{name!r}]", row, MEASURED)
+            for name, row in mapping_of("rows", rows, "{'median': 5, 'min': 4, 'max': 6}").items()}  # fmt: skip
+    found = {name: (number(row.get("median"), math.nan), number(row.get("min"), math.nan), number(row.get("max"), math.nan))
              for name, row in rows.items()}
-    kinds = {str(name): str(row.get("kind", "")) for name, row in rows.items()}
+    kinds = {name: str(row.get("kind", "")) for name, row in rows.items()}
     cells = [(name, f"{_written(median)} {unit}" if math.isfinite(median) else "no number", _range_words(least, most),
               _against(median, found, more_is_better)) for name, (median, least, most) in found.items()]  # fmt: skip
     table = Table(("", "median", "least to greatest", "times the best"), cells, title)
     longest = max((value for row in found.values() for value in row if math.isfinite(value)), default=0.0)
-    figure = Figure(str(title), _finding(found, unit, more_is_better), table=table, notes=(note,) if note else ())
+    figure = Figure(title, _finding(found, unit, more_is_better), table=table, notes=(note,) if note else ())
     figure.panels = [Panel((0.0, longest or 1.0), (0.0, float(max(len(found), 1))), ROW * max(len(found), 1), rows=True)]
     for place, (name, (median, least, most)) in enumerate(found.items()):
         kind = kinds[name] if kinds[name] in KINDS else "muted" if own and name.startswith(own) else "outline"

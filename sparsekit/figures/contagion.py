@@ -12,6 +12,7 @@ import numpy as np
 from ..base.entry import entries
 from ..base.errors import ParameterError, expected
 from ..base.formatting import format_bytes, format_ratio
+from .arguments import text_of
 from .figure import Figure
 from .interaction import Interaction
 from .marks import Dots, Line, Mark, Panel, Rect, Table, Text
@@ -110,7 +111,7 @@ def contagion_figure(profiles: Recorded | Mapping[str, Recorded], title: str = "
         (name, _pass(block), block.name, _words(block), format_bytes(block.bytes)) for name, blocks in runs.items()
         for block in blocks], "One step")  # fmt: skip
     shown = {name: _together(blocks) for name, blocks in runs.items()}
-    figure = Figure(str(title) or _title(runs), finding, table=table, legend={"none": "small arrays"})
+    figure = Figure(text_of("title", title) or _title(runs), finding, table=table, legend={"none": "small arrays"})
     _wide(figure, shown, runs)
     figure.narrow, figure.narrow_below = _narrowed(figure, shown, runs), NARROW_BELOW
     longest = max((len(blocks) for blocks in shown.values()), default=0)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..base.entry import entries
 from ..base.formatting import format_value
+from .arguments import mapping_of, text_of, values_of
 from .figure import Figure
 from .marks import Axis, Line, Panel, Table
 from .palette import series
@@ -38,7 +39,9 @@ def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str =
     -------
     Figure
     """
-    found = {str(name): [_value(value) for value in values] for name, values in curves.items()}
+    title, x, finding = text_of("title", title), text_of("x", x), text_of("finding", finding)
+    found = {str(name): [_value(value) for value in values_of(f"curves[{name!r}]", values)]
+             for name, values in mapping_of("curves", curves, "[0.7, 0.5]").items()}  # fmt: skip
     length = max((len(values) for values in found.values()), default=0)
     found = {name: [*values, *[math.nan] * (length - len(values))] for name, values in found.items()}
     known = [value for values in found.values() for value in values if math.isfinite(value)]
@@ -46,10 +49,10 @@ def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str =
     room = (high - low) * 0.04 or abs(high) * 0.1 or 1.0
     ends = {name: next((value for value in reversed(values) if math.isfinite(value)), math.nan) for name, values in found.items()}
     words = "; ".join(f"{clean(name)} ends at {_write(end)}" for name, end in ends.items() if math.isfinite(end))
-    said = str(finding) or (f"{words}." if words else "No curve has a value.")
+    said = finding or (f"{words}." if words else "No curve has a value.")
     table = Table((x, *found), _rows(found, length))
-    figure = Figure(str(title) or "Curves", said, [Panel((0.0, float(max(length - 1, 1))), (high + room, low - room), HEIGHT)],
-                    [Axis(0, "left", "number"), Axis(0, "bottom", "count", label=str(x))], table)  # fmt: skip
+    figure = Figure(title or "Curves", said, [Panel((0.0, float(max(length - 1, 1))), (high + room, low - room), HEIGHT)],
+                    [Axis(0, "left", "number"), Axis(0, "bottom", "count", label=x)], table)  # fmt: skip
     for place, (name, values) in enumerate(found.items()):
         kind, dash = series(place)
         words = f"{name}: {_write(ends[name])} at the end" if math.isfinite(ends[name]) else name

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ..base.errors import ParameterError, expected
 from .interaction import Interaction
 from .marks import Area, Cells, Dots, Line, Mark, Panel, Raster, Rect, Shape, Table
 from .palette import KINDS, MEANING
@@ -33,6 +34,10 @@ class Drawing:
 
     def add(self, *marks: Mark) -> None:
         """Append marks."""
+        for mark in marks:
+            if not isinstance(mark, Mark):
+                raise ParameterError(expected("A mark", "one of figures.kit, such as Rect or Line", mark),
+                                     hint="figure.add(Rect(0, 'dense', 0, 8, 0, 1)), for example.")
         self.marks.extend(marks)
 
     def of(self, *types: type[M]) -> list[M]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.entry import doors
-from ..base.errors import ParameterError, UnsupportedError, expected
-from ..base.files import written
+from ..base.errors import UnsupportedError
+from ..base.files import path_of, written
+from .arguments import amount_of
 from .drawing import Drawing
 from .html import to_html
 from .page import html_page
@@ -56,11 +56,9 @@ class Figure(Drawing):
         Parameters
         ----------
         width : float
-            Pixels, at least 240.
+            Pixels, from 240 to 20,000.
         """
-        if not isinstance(width, (int, float)) or not math.isfinite(width):
-            raise ParameterError(expected("width", "a finite number of pixels", width), hint="1000 is the default.")
-        return to_svg(self, width)
+        return to_svg(self, amount_of("width", width, 240, 20_000))
 
     def html(self) -> str:
         """The picture as images for wide and narrow pages, and the table, as HTML that needs no style sheet and no kernel."""
@@ -115,7 +113,7 @@ class Figure(Drawing):
         path : path
             Its ending says what is written: ``.svg``, ``.html`` (picture and table), or ``.png`` and ``.pdf`` by matplotlib.
         width : float
-            Pixels.
+            Pixels, from 240 to 20,000.
 
         Raises
         ------
@@ -124,10 +122,11 @@ class Figure(Drawing):
         MissingPackageError
             If matplotlib is needed and not installed.
         """
-        content = self._content(Path(path).suffix.lower(), width)
-        with written(path) as file:
+        target = Path(path_of(path))
+        content = self._content(target.suffix.lower(), amount_of("width", width, 240, 20_000))
+        with written(target) as file:
             file.write(content)
-        return Path(path)
+        return target
 
     def _content(self, ending: str, width: float) -> bytes:
         if ending == ".svg":

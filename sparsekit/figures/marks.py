@@ -7,10 +7,14 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..base.errors import ParameterError, expected
 from ..base.tables import folded, html_table, text_table
 from .text import clean
 
 __all__ = ["Area", "Axis", "Cells", "Dots", "Line", "Mark", "Numbers", "Panel", "Raster", "Rect", "Shape", "Table", "Text"]
+
+#: How a table is written, for hints.
+EXAMPLE = "Table(('name', 'bytes'), [('a', 8)]), for example."
 
 Numbers: TypeAlias = Sequence[float] | np.ndarray
 
@@ -208,8 +212,15 @@ class Table:
     """
 
     def __init__(self, columns: Sequence[object] = (), rows: Iterable[Sequence[object]] = (), caption: str = "") -> None:
+        for name, value in (("columns", columns), ("rows", rows)):
+            if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+                raise ParameterError(expected(name, "a sequence", value), hint=EXAMPLE)
         self.columns = tuple(clean(name, 80) for name in columns)
-        self.rows = [tuple(clean(cell, 2000) for cell in row) for row in rows]
+        self.rows: list[tuple[str, ...]] = []
+        for row in rows:
+            if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
+                raise ParameterError(expected("A row", "a sequence of cells", row), hint=EXAMPLE)
+            self.rows.append(tuple(clean(cell, 2000) for cell in row))
         self.caption = clean(caption, 200)
 
     @property

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.errors import MissingPackageError, ParameterError, UnknownNameError, UnsupportedError, expected
 from ..base.formatting import number
+from .arguments import amount_of, flag_of, text_of
 from .training import training_figure
 
 if TYPE_CHECKING:
@@ -68,6 +69,14 @@ def monitor(trainer: object = None, title: str = "Training", live: bool | None =
     ...         trainer.step(batch_size)
     ...         m.step(loss)
     """
+    for name, value, needed in (("trainer", trainer, "step"), ("profile", profile, "timeline")):
+        if value is not None and not hasattr(value, needed):
+            raise ParameterError(expected(name, "a gluon.Trainer" if name == "trainer" else "a Profiler", value),
+                                 hint="leave it out, or monitor(trainer, profile=prof).")
+    text_of("title", title)
+    amount_of("every", every, 0)
+    if live is not None:
+        flag_of("live", live)
     return TrainingMonitor(trainer, title, live, every, profile)
 
 
@@ -146,7 +155,7 @@ class TrainingMonitor:
 
         Returns
         -------
-        figures.Figure
+        figures.kit.Figure
 
         Raises
         ------

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..base.entry import entries
+from ..base.errors import ParameterError, expected
 from ..base.files import written
 from .answers import pictures, prepared, script, style
+from .arguments import text_of
 from .drawing import Drawing
 from .html import to_html
 from .layout import MIDDLE, NARROW, WIDE
@@ -56,7 +58,8 @@ def html_page(title: str, sections: Iterable[tuple[str, Any]] | Mapping[str, Any
     str
         The page.
     """
-    pairs = list(sections.items() if isinstance(sections, Mapping) else sections)
+    text_of("title", title), text_of("footer", footer)
+    pairs = _pairs(sections)
     parts = [_section(place + 1, heading, content) for place, (heading, content) in enumerate(pairs)]
     if len(pairs) > 3:  # below the first section, which says what there is to say
         parts.insert(1, _contents([heading for heading, _ in pairs]))
@@ -75,6 +78,14 @@ def html_page(title: str, sections: Iterable[tuple[str, Any]] | Mapping[str, Any
         with written(path) as file:
             file.write(page.encode())
     return page
+
+
+def _pairs(sections: object) -> list[tuple[object, object]]:  # object: headings and contents may be anything
+    pairs = list(sections.items() if isinstance(sections, Mapping) else sections if isinstance(sections, (list, tuple)) else [0])
+    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+        raise ParameterError(expected("sections", "a mapping of headings to contents, or a list of pairs", sections),
+                             hint="html_page('Run', {'Timeline': prof.timeline()}), for example.")
+    return [(heading, content) for heading, content in pairs]
 
 
 def _section(number: int, heading: object, content: object) -> str:  # object: a heading is shown as text, a content as below

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.entry import entries
 from ..base.errors import ParameterError, ShapeError, expected
+from .arguments import mapping_of, text_of
 from .figure import Figure
 from .marks import Axis, Line, Panel, Raster, Rect, Table, Text
 
@@ -61,14 +62,13 @@ def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] = _NONE, ap
         If the arrays have different lengths.
     """
     found = _checked("ages", ages)
-    if not isinstance(changed, Mapping):
-        raise ParameterError(expected("changed", "a mapping of names to arrays", changed), hint="{'dense Adam': rows}.")
-    maps = {str(name): _same("changed", values, found).astype(bool) for name, values in changed.items()}
+    given = mapping_of("changed", changed, "arrays")
+    maps = {str(name): _same("changed", values, found).astype(bool) for name, values in given.items()}
     gap = None if apart is None else _same("apart", apart, found).astype(float)
     bins = _bins(found)
     rows = [(words, f"{int(hit.sum()):,}", *([] if gap is None else [f"{_median(gap[hit]):.3g}"])) for words, _, hit in bins]
     columns = ("steps since its last gradient", "rows", *([] if gap is None else ["apart (median)"]))
-    figure = Figure(str(title) or _title(found), _finding(found, maps, gap, bins),
+    figure = Figure(text_of("title", title) or _title(found), _finding(found, maps, gap, bins),
                     table=Table(columns, rows, f"{len(found):,} rows"))  # fmt: skip
     shades = {age: 1.0 - 0.82 * place / max(len(bins) - 2, 1) for place, (_, age, _) in enumerate(bins) if age >= 0}
     levels = np.zeros(len(found))

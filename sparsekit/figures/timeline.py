@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_shape
+from .arguments import amount_of
 from .figure import Figure
 from .interaction import Choice, Interaction
 from .marks import Axis, Dots, Line, Panel, Rect, Table, Text
@@ -78,6 +79,7 @@ def timeline_figure(columns: Columns | Mapping[str, Columns], title: str = "", w
     Figure
         The live view asks for more detail where a reader zooms, and tells of each operator its arrays and who made them.
     """
+    rows = int(amount_of("rows", rows, 1, 1e6, whole=True))
     tables = together(columns) if isinstance(columns, Mapping) else columns
     whole = Timeline(part_of(tables, *(round(end * 1000) for end in window)) if window else tables)
     steps = steps_of(whole)
@@ -360,7 +362,7 @@ class _Picture:
         column = ((times - self.view[0]) / (self.view[1] - self.view[0]) * most).astype(np.int64)
         _, first, count = np.unique(column, return_index=True, return_counts=True)
         places = [self.view[0], *times[first].tolist(), self.view[1]]
-        gap = 0.01 * (self.view[1] - self.view[0])
+        gap = 0.026 * (self.view[1] - self.view[0])  # more than the dot's radius on a page of 390 pixels
         for at, (place, many) in enumerate(zip(first.tolist(), count.tolist(), strict=True), 1):
             (before, time, after), name = places[at - 1: at + 2], clean(names[place]) or "?"
             words = f"{name} and {format_count(many - 1)} more" if many > 1 else name

@@ -9,8 +9,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..base.entry import entries
-from ..base.errors import ShapeError
+from ..base.errors import ParameterError, ShapeError, expected
 from ..base.formatting import format_bytes, format_density, format_ratio
+from .arguments import amount_of, mapping_of, text_of
 from .components import len_of, read_array, take_slice
 from .figure import Figure
 from .layout import BESIDE, EDGE, WIDE
@@ -86,7 +87,8 @@ def touched_figure(steps: Mapping[str, Gradient | tuple[Gradient, float]], title
     ShapeError
         If the gradients have different sizes.
     """
-    given = {str(name): one if isinstance(one, tuple) else (one, None) for name, one in steps.items()}
+    given = _checked(steps)
+    text_of("title", title)
     shapes = [gradient.shape for gradient, _ in given.values()]
     if len({math.prod(shape) for shape in shapes}) != 1:
         raise ShapeError(f"The gradients must be of one weight, got shapes {shapes}.", hint="pass gradients of one size.")
@@ -100,7 +102,7 @@ def touched_figure(steps: Mapping[str, Gradient | tuple[Gradient, float]], title
     columns = ("gradient", "stored rows", "bytes of the gradient", *(("bytes that a step moves",) if moves else ()))
     rows = [(one.name, f"{count:,}", format_bytes(one.bytes), *((format_bytes(one.moved),) if moves else ()))
             for one, count in both]  # fmt: skip
-    figure = Figure(str(title) or _title(found), " ".join(said),
+    figure = Figure(title or _title(found), " ".join(said),
                     table=Table(columns, rows, f"One step, a weight of {length:,} rows"))  # fmt: skip
     few = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.stored for one in found if one.stored is not None)]))
     marked = few if 0 < len(few) <= MOST_RINGS and SIDE / _across(length) < RING else None
@@ -115,6 +117,21 @@ def touched_figure(steps: Mapping[str, Gradient | tuple[Gradient, float]], title
     rings = " The rings only help to find the rows." if marked is not None else ""
     figure.notes = (f"Each square has the {length:,} rows of the weight, {across:,} in a line, at true scale.{rings}",)
     return figure
+
+
+def _checked(steps: object) -> dict[str, tuple[Gradient, float | None]]:  # object: what the user gave
+    """Each gradient with the bytes that its step moves, or None."""
+    found = {}
+    for name, step in mapping_of("steps", steps, "gradients").items():
+        pair = isinstance(step, (tuple, list)) and len(step) == 2
+        gradient, moved = step if pair else (step, None)
+        if not all(hasattr(gradient, one) for one in ("shape", "stype", "nbytes")):
+            raise ParameterError(expected(f"steps[{name!r}]", "a gradient, or a pair of it and the bytes of the step", step),
+                                 hint="weight.grad(), or (weight.grad(), 512), for example.")  # fmt: skip
+        if pair:
+            amount_of(f"the bytes of steps[{name!r}]", moved, 0)
+        found[str(name)] = gradient, moved
+    return found
 
 
 def _read(name: str, gradient: Gradient, moved: float | None) -> _Step:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ..base import machine
 from ..base.entry import entry
 from ..base.errors import InsufficientMemoryError, ProfilerError, SparsekitError, expected
-from ..base.formatting import format_bytes
+from ..base.formatting import format_bytes, number
 from ..core import hooks
 from ..ndarray.ndarray import NDArray
 from ..profiler import Profile
@@ -27,6 +27,9 @@ LEAST_BYTES = 0.01
 
 #: How often arrays of the program are there at most, beside its own: on their way, in the other process, and as weights.
 COPIES = 4
+
+#: Steps that can be compared at most: all that they return is kept.
+MOST_STEPS = 10_000
 
 #: Seconds that a process may take.
 TIMEOUT = 600.0
@@ -77,6 +80,11 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
     >>> fixes = prof.try_fixes(step)
     >>> print(fixes.patch)
     """
+    if not callable(step):
+        raise ProfilerError(expected("step", "a function that is called without arguments", step),
+                            hint="prof.try_fixes(step), where step() makes one step of training.")
+    if profile is not None and not isinstance(profile, Profile):
+        raise ProfilerError(expected("profile", "a Profile", profile), hint="prof.try_fixes(step) passes prof.")
     _check(steps, tolerance, timeout)
     if hooks.sink is not None:
         raise ProfilerError("try_fixes() cannot run while a profiler records.", hint="stop() it first.")
@@ -84,12 +92,12 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
 
 
 def _check(steps: object, tolerance: object, timeout: object) -> None:  # object: what the user gave
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise ProfilerError(expected("steps", "an integer of at least 1", steps), hint="leave it out.")
+    if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MOST_STEPS:
+        raise ProfilerError(expected("steps", f"an integer from 1 to {MOST_STEPS:,}", steps), hint="leave it out.")
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < 1:
         raise ProfilerError(expected("tolerance", "a number of at least 0 and below 1", tolerance),
                             hint=f"{TOLERANCE} is the default.")
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or number(timeout) <= 0:
         raise ProfilerError(expected("timeout", "a number of seconds above 0", timeout), hint=f"{TIMEOUT:g} is the default.")
 
 

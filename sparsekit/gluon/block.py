@@ -522,7 +522,7 @@ class HybridBlock(Block):
 
         Returns
         -------
-        figures.Figure
+        figures.kit.Figure
         """
         return symbolic.graph(self, args)
 

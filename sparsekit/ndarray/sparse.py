@@ -86,15 +86,21 @@ class BaseSparseNDArray(NDArray):
 
             return f"<pre>{escape(repr(self).strip())}</pre>"
 
-    def inspect(self, **options: object) -> Any:
-        """A live view that links each stored value to its place in the matrix and in the components.
+    def inspect(self, title: str = "Inside the array") -> Any:  # Any: a display, a layer above
+        """A picture of where the values lie, at true scale, and of the components with pointers.
+
+        A small array is drawn number by number.  ``live()`` gives the same picture to click and, of a small array, to edit: the
+        components follow, and the array itself stays as it is.  Drawing takes O(stored values) time, and nothing becomes dense.
 
         Parameters
         ----------
-        **options
-            ``title``, as for ``sparsekit.figures.array.inspect``.
+        title : str
+
+        Returns
+        -------
+        figures.kit.Figure
         """
-        return displays.call("inspect", self, **options)
+        return displays.call("array_figure", self, title)
 
     def check_format(self, full_check: bool = True) -> None:
         """Raise ``SparseFormatError`` if the components are not valid."""

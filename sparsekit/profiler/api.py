@@ -21,8 +21,8 @@ from ..base.scoped import Scoped
 from ..base.warn import warn_user
 from ..core import hooks
 from .mxnet_statistics import SORTS, Names, Statistics
+from .profile_file import ENDINGS
 from .profiler import CAPACITY, Profiler, active, check_options
-from .trace import ENDINGS, write
 
 __all__ = [
     "Counter",
@@ -133,7 +133,7 @@ def _dump_at_exit() -> None:
     if held is not None and not _Shared.dumped:
         held.stop()
         with contextlib.suppress(SparsekitError, OSError):  # at exit no caller could catch an error
-            held.export(_config["filename"])
+            held.save(_config["filename"])
 
 
 def set_kvstore_handle(handle: object) -> None:  # object: MXNet's handle, which has no effect
@@ -185,7 +185,7 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
         held.stop()
     elif finished:
         held.stop()
-    held.export(_config["filename"])
+    held.save(_config["filename"])
     _Shared.dumped = True
 
 
@@ -409,7 +409,7 @@ def autostart() -> None:
     """Profile the whole script: at its end print the table and write ``sparsekit-profile.npz``.
 
     The package calls this function when it is imported with ``SPARSEKIT_PROFILE=1``.  A value that ends in ``.npz`` is the name
-    of the profile, and one that ends in ``.json`` or ``.json.gz`` that of a Chrome trace.  ``0``, ``false``, ``no`` and ``off``
+    of the profile; other endings are those of ``Profile.save``.  ``0``, ``false``, ``no`` and ``off``
     switch profiling off.  A value other than these and ``1``, ``true``, ``yes`` and ``on`` gives a ``RuntimeWarning``, and the
     file has the default name.
     """
@@ -418,7 +418,7 @@ def autostart() -> None:
         return
     name = asked if asked.endswith(ENDINGS) else "sparsekit-profile.npz"
     if name != asked and asked.lower() not in ("1", "true", "yes", "on"):
-        warn_user(f"SPARSEKIT_PROFILE must be a name that ends in .npz, .json or .json.gz, got {asked!r}: {name} will be "
+        warn_user(f"SPARSEKIT_PROFILE must be a name that ends in .npz, .html, .json or .json.gz, got {asked!r}: {name} will be "
                   "written.", RuntimeWarning)
     set_state("run")
     atexit.register(_finish, name)
@@ -431,7 +431,7 @@ def _finish(name: str) -> None:
     held.stop()
     print(f"\n{held.summary()}\n\n{held.table(rows=20)!r}", file=sys.stderr)
     try:
-        print(f"Wrote {write(held, name)} ({format_count(held.events)} events)", file=sys.stderr)
+        print(f"Wrote {held.save(name)} ({format_count(held.events)} events)", file=sys.stderr)
     except (SparsekitError, OSError) as error:
         # The script has ended, and no caller could catch an error: print it.
         print(f"The profile {name!r} could not be written: {error}", file=sys.stderr)

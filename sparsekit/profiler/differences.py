@@ -10,9 +10,11 @@ from statistics import median
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..base import displays
-from ..base.errors import ProfilerError, expected
+from ..base.errors import DataFileError, ProfilerError, expected
+from ..base.files import path_of
 from ..base.formatting import format_bytes, format_count, format_duration
 from .describe import storage
+from .profile_file import PAGE
 from .table import Table
 
 if TYPE_CHECKING:
@@ -227,12 +229,23 @@ class Diff:
         return Table(("operator", "lane", "storage types", "calls", "moved", "own time", "by calls", "by bytes",
                       "by time per byte", "verdict"), shown, cells, footer, "What changed")
 
-    def to_html(self, path: str | os.PathLike[str], title: str = "What changed") -> Path:
-        """Write one HTML file with the changes and both timelines that needs neither network nor kernel."""
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write one file, ``changes.html`` for example, with the changes and both timelines.
+
+        It needs neither network nor kernel.
+
+        Raises
+        ------
+        DataFileError
+            If the name does not end in ``.html``, or the file cannot be written.
+        """
+        name = Path(path_of(path)).name
+        if not name.endswith(PAGE):
+            raise DataFileError(f"The name of a page must end in .html, got {name!r}.", hint="write 'changes.html'.")
         first = {name: side.profiles[0].tables for name, side in zip(("before", "after"), self._sides, strict=True)}
         sections = [("Summary", self.summary()), ("Changes", self.table().plain()),
                     ("Timelines", displays.call("timeline_figure", first))]
-        displays.call("html_page", title, sections, path=path)
+        displays.call("html_page", "What changed", sections, path=path)
         return Path(path)
 
     def __repr__(self) -> str:

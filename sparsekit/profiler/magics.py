@@ -19,7 +19,6 @@ from ..base.errors import ProfilerError, UnsupportedError
 from ..base.formatting import format_bytes
 from ..base.optional import optional_import, whole_import
 from .profiler import Profiler
-from .trace import write
 
 __all__ = ["CodeMagics", "ProfileMagics", "load_ipython_extension"]
 
@@ -71,7 +70,7 @@ class ProfileMagics(CodeMagics):
 
     @arguments.magic_arguments()
     @arguments.argument("-o", "--output", metavar="NAME", help="variable that the profile is kept in")
-    @arguments.argument("--save", metavar="FILE", help="file to write: .npz, or a Chrome trace, .json or .json.gz")
+    @arguments.argument("--save", metavar="FILE", help="file to write: .npz, a report, .html, or a Chrome trace, .json")
     @arguments.argument("--no-display", action="store_true", help="do not show the profile")
     @arguments.argument("--no-lines", action="store_true", help="do not note lines; recording is cheaper")
     @arguments.argument("--fix", action="store_true", help="try fixes on the code in other processes, and show which hold")
@@ -95,7 +94,7 @@ class ProfileMagics(CodeMagics):
             if options.output:
                 self.shell.user_ns[options.output] = prof
         if options.save:
-            write(prof, options.save)
+            prof.save(options.save)
         if not options.no_display:
             whole_import("IPython.display").display(prof)
             print(f"Arrays held at most {format_bytes(prof.memory['peak_bytes'])} in this run; "

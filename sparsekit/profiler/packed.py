@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from .processes import merge, server_profile
 from .profile import Profile
-from .profile_file import read_columns, write_stream
+from .profile_file import read_columns, write_columns
 from .profiler import Profiler
 from .stored import Stored
 
@@ -22,7 +22,7 @@ def traced(function: Callable[[], T]) -> tuple[T, bytes]:
     with Profiler() as prof:
         result = function()
     stream = io.BytesIO()
-    write_stream(prof._data().columns, stream)
+    write_columns(prof._data().columns, stream)
     return result, stream.getvalue()
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import displays
 from ..base.entry import entry
-from ..base.errors import ParameterError, ProfilerError, UnknownNameError, expected
+from ..base.errors import DataFileError, ParameterError, ProfilerError, UnknownNameError, expected
+from ..base.files import written
 from ..base.formatting import format_bytes, format_count, format_duration, format_percent
 from ..base.tables import folded
 from ..core import hooks
@@ -18,13 +19,13 @@ from .distributed import distributed
 from .group_by_line import PLACES, cell_memory, unplaced
 from .groups import grouped
 from .parts import combined
-from .profile_file import write_columns
+from .profile_file import ENDING, PAGE, check_name, write_columns
 from .run_memory import RunMemory
 from .special_tables import conversions_table, devices_table, ledger_table, transfers_table
 from .stored import Stored
 from .table import Table, aggregate, totals_table
 from .torch_gradients import gradients_table
-from .trace import export_trace
+from .trace import write_trace
 from .what_if import what_if
 
 if TYPE_CHECKING:
@@ -365,7 +366,7 @@ class Profile:
 
         Returns
         -------
-        figures.Figure
+        figures.kit.Figure
             The picture and its table; ``live()`` gives the same timeline to zoom, to search in and to ask.
 
         Raises
@@ -398,7 +399,7 @@ class Profile:
 
         Returns
         -------
-        figures.Figure
+        figures.kit.Figure
             The picture and its table; ``live()`` gives the same graph to search in and to ask.
 
         Raises
@@ -415,31 +416,41 @@ class Profile:
 
     @entry
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write all of the profile to a file, ``run.npz`` for example, which ``mx.profiler.load`` reads.
+        """Write the profile to a file, completely or not at all.
 
-        The file has the columns of ``tables``, and ``numpy.load`` reads them too.  It is written completely or not at all.
+        Parameters
+        ----------
+        path : path
+            Its ending says what is written.  ``.npz``: all of the profile, the columns of ``tables``, which ``mx.profiler.load``
+            and ``numpy.load`` read.  ``.html``: a report with timeline, memory and tables that needs neither network nor kernel.
+            ``.json`` or ``.json.gz``: a Chrome trace, which Perfetto and other viewers open.
 
-        Raises
-        ------
-        DataFileError
-            If the name does not end in ``.npz``, or the file cannot be written.
-        """
-        return write_columns(self.tables, path)
-
-    @entry
-    def export(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Chrome trace, ``.json`` or ``.json.gz``, which Perfetto and other viewers open.
+        Returns
+        -------
+        pathlib.Path
+            ``path``.
 
         Raises
         ------
         DataFileError
             If the name has another ending, or the file cannot be written.
         """
-        return export_trace(self, path)
+        name = check_name(path)
+        try:
+            with written(path) as stream:
+                if name.endswith(PAGE):
+                    stream.write(displays.call("html_page", "Profile", self._report()).encode())
+                elif name.endswith(ENDING):
+                    write_columns(self.tables, stream)
+                else:
+                    write_trace(self, stream, name.endswith(".gz"))
+        except FileNotFoundError as error:
+            raise DataFileError(f"The profile {name!r} cannot be written: {error.strerror}.",
+                                hint="create the folder first.") from error
+        return Path(path)
 
-    @entry
-    def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> Path:
-        """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
+    def _report(self) -> list[tuple[str, object]]:  # object: a report shows text, tables and displays
+        """The sections of a report."""
         # Memory and lines are looked up in the records; what follows needs none, and takes memory of its own.
         there = Profile(self._data().aside())
         memory = there.memory.figure()
@@ -448,7 +459,7 @@ class Profile:
         advice, gradients = there.advice(), there.table(of="gradients")
         advised = advice.table().plain() if len(advice) else repr(advice)
         del there, advice
-        sections: list[tuple[str, object]] = [  # object: a report shows text, tables and displays
+        sections: list[tuple[str, object]] = [  # object: as above
             ("Summary", self._above_the_fold()), ("Memory", memory),
             ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
         if self._data().parts:
@@ -462,14 +473,13 @@ class Profile:
         if gradients.rows:
             sections.append(("Gradients", gradients.plain()))
         sections.append(("Advice", advised))
-        displays.call("html_page", title, sections, path=path)
-        return Path(path)
+        return sections
 
     def _above_the_fold(self) -> list[object]:  # object: a report shows text, tables and displays
         """The one number of a report, its words, its picture, and where a saved trace opens."""
         moved = format_bytes(sum(row["bytes"] for row in self.totals))
         return [{"headline": f"{moved} moved", "words": self.summary()}, self.timeline(),
-                {"links": {"Perfetto, to open what export() writes": "https://ui.perfetto.dev"}}]
+                {"links": {"Perfetto, to open what save('run.json') writes": "https://ui.perfetto.dev"}}]
 
     def summary(self) -> str:
         """The profile in two sentences."""

@@ -19,18 +19,21 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import DataFileError
-from ..base.files import path_of, written
+from ..base.files import path_of
 from ..base.signal_safe import undisturbed
 from .columns import NONE, SCHEMA, Column, Columns, Ragged, Table, dtype_of, plain_kind, reference_of
 
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["ENDING", "FORMAT", "MAX_BYTES", "is_profile", "read_columns", "write_columns"]
+__all__ = ["ENDING", "ENDINGS", "FORMAT", "MAX_BYTES", "PAGE", "check_name", "is_profile", "read_columns", "write_columns"]
 
 FORMAT = b"sparsekit profile 1"
 
-ENDING = ".npz"
+ENDING, PAGE = ".npz", ".html"
+
+#: What the name of a file that ``Profile.save`` writes may end in.
+ENDINGS = (ENDING, PAGE, ".json", ".json.gz")
 
 #: Most bytes that the columns of a file may take.
 MAX_BYTES = 1 << 30
@@ -51,29 +54,24 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 _ENDS = np.dtype("<i8")
 
 
-def write_columns(columns: Columns, path: str | os.PathLike[str]) -> Path:
-    """Write a profile; the same profile gives the same bytes.
+def check_name(path: str | os.PathLike[str]) -> str:
+    """The name of a file that ``Profile.save`` writes.
 
     Raises
     ------
     DataFileError
-        If the name does not end in ``.npz``, or the file cannot be written.
+        If its ending does not say what is to be written.
     """
     name = Path(path_of(path)).name
-    if not name.endswith(ENDING):
-        raise DataFileError(f"The name of a profile must end in {ENDING}, got {name!r}.",
-                            hint="save('run.npz'); export('run.json') writes a Chrome trace.")
-    try:
-        with written(path) as stream:
-            write_stream(columns, stream)
-    except FileNotFoundError as error:
-        raise DataFileError(f"The profile {name!r} cannot be written: {error.strerror}.",
-                            hint="create the folder first.") from error
-    return Path(path)
+    if not name.endswith(ENDINGS):
+        raise DataFileError(f"The name of a profile must end in .npz, in .html for a report, or in .json or .json.gz for a "
+                            f"Chrome trace, got {name!r}.",
+                            hint="'run.npz', for example, which `sparsekit view` and mx.profiler.load read.")
+    return name
 
 
-def write_stream(columns: Columns, stream: IO[bytes]) -> None:
-    """Write a profile to a stream."""
+def write_columns(columns: Columns, stream: IO[bytes]) -> None:
+    """Write a profile; the same profile gives the same bytes."""
     with zipfile.ZipFile(stream, "w") as archive:
         archive.comment = FORMAT
         for name, values in _members(columns):

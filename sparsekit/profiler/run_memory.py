@@ -12,7 +12,7 @@ from ..base.formatting import format_bytes
 from .what_if import what_if
 
 if TYPE_CHECKING:
-    from ..figures import Figure
+    from ..figures.kit import Figure
     from .profile import Profile
     from .what_if import WhatIf
 
@@ -48,7 +48,7 @@ class RunMemory(dict[str, Any]):  # Any: the values of ``types.Memory``
 
         Returns
         -------
-        figures.Figure
+        figures.kit.Figure
             The live view tells which operator made an array, and computes the memory with other types, gradients and batches.
 
         Raises

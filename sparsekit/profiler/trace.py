@@ -1,4 +1,4 @@
-"""Chrome traces, which a profile exports for Perfetto.
+"""Chrome traces, which a profile writes for Perfetto.
 
 The file is the object form of the trace-event format: complete ``X`` events with all that a record
 holds in ``args``, ``M`` names, ``C`` memory counters, ``i`` instants, and ``s``/``f`` arrows from a
@@ -11,14 +11,8 @@ import gzip
 import io
 import json
 import math
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from ..base.errors import DataFileError
-from ..base.files import path_of, written
-from .profile_file import ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,12 +26,9 @@ if TYPE_CHECKING:
     Event: TypeAlias = Mapping[str, object]  # object: whatever JSON can say, and records, which are of that kind
 
 
-__all__ = ["ENDINGS", "check_name", "export_trace", "trace_events", "write"]
+__all__ = ["trace_events", "write_trace"]
 
 PROCESS, NAME = 1, "sparsekit"
-
-#: Endings of what ``write`` writes.
-ENDINGS = (ENDING, ".json", ".json.gz")
 
 #: The error handler for half a surrogate pair, which UTF-8 cannot encode: a JSON escape.
 LONE = "backslashreplace"
@@ -46,54 +37,8 @@ _ARGUMENTS = ("kind", "self", "depth", "layer", "node", "attrs", "fallback", "be
               "bytes", "flops", "dense_flops", "line")
 
 
-def export_trace(profile: Profile, path: str | os.PathLike[str]) -> Path:
-    """Write a profile as a Chrome trace.
-
-    Parameters
-    ----------
-    profile : Profile
-    path : path
-        Its name ends in ``.json`` or ``.json.gz``.  The file is written completely or not at all.
-
-    Raises
-    ------
-    DataFileError
-        If the name has another ending, or the file cannot be written.
-    """
-    name = Path(path_of(path)).name
-    if not name.endswith((".json", ".json.gz")):
-        raise DataFileError(f"The name of a trace must end in .json or .json.gz, got {name!r}.",
-                            hint="export('trace.json') writes a trace; save('run.npz') keeps all of a profile.")
-    try:
-        with written(path) as stream:
-            _write(profile, stream, name.endswith(".gz"))
-    except FileNotFoundError as error:
-        raise DataFileError(f"The trace {name!r} cannot be written: {error.strerror}.",
-                            hint="create the folder first.") from error
-    return Path(path)
-
-
-def write(profile: Profile, path: str | os.PathLike[str]) -> Path:
-    """Write a profile as the ending of the name says: all of it (``.npz``), or as a Chrome trace (``.json``, ``.json.gz``).
-
-    Raises
-    ------
-    DataFileError
-        If the name has another ending, or the file cannot be written.
-    """
-    check_name(path)
-    return profile.save(path) if os.fspath(path).endswith(ENDING) else profile.export(path)
-
-
-def check_name(path: str | os.PathLike[str]) -> None:
-    """Raise unless ``write`` can write to a file of this name."""
-    name = Path(path_of(path)).name
-    if not name.endswith(ENDINGS):
-        raise DataFileError(f"The name of a profile must end in .npz, or in .json or .json.gz for a Chrome trace, got {name!r}.",
-                            hint="'run.npz', for example, which `sparsekit view` and mx.profiler.load read.")
-
-
-def _write(profile: Profile, stream: BinaryIO, compressed: bool) -> None:
+def write_trace(profile: Profile, stream: BinaryIO, compressed: bool) -> None:
+    """Write a profile as a Chrome trace."""
     if not compressed:
         _write_text(profile, io.TextIOWrapper(stream, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
         return

@@ -389,7 +389,7 @@ class Executor:
 
         Returns
         -------
-        figures.Figure
+        figures.kit.Figure
             The display that ``Symbol.graph`` returns, with the exact current bytes of the bound arrays.
         """
         from .inspection import figure

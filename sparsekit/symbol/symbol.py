@@ -349,7 +349,7 @@ class Symbol(Tensor):
 
         Returns
         -------
-        figures.Figure
+        figures.kit.Figure
             Notebooks show it.  ``save("graph.svg")`` writes the picture, ``table`` has the same as a table, and
             ``live()`` is a view to search and to ask.
 

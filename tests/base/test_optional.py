@@ -17,8 +17,8 @@ PACKAGE = Path(mx.__file__).parent
 
 #: Optional package -> what needs it, as expressions of the program below.
 NEEDED = {
-    "anywidget": ["profile.timeline().live()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
-    "traitlets": ["profile.timeline().live()", "x.inspect()", "net.graph(x).live()", "load('course.live')"],
+    "anywidget": ["profile.timeline().live()", "x.inspect().live()", "net.graph(x).live()", "load('course.live')"],
+    "traitlets": ["profile.timeline().live()", "x.inspect().live()", "net.graph(x).live()", "load('course.live')"],
     "IPython": ["mx.load_ipython_extension(None)", "load('course.saved')"],
     "matplotlib": ["mx.figures.curves_figure({'a': [1, 2]}).on(None)", "mx.progress().on(None)"],
     "ray": ["mx.dist.run(print)", "main('bench', 'dist')"],

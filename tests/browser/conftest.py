@@ -26,7 +26,8 @@ import nbformat
 import pytest
 
 from sparsekit import doctor
-from sparsekit.figures import Figure, html_page
+from sparsekit.figures import html_page
+from sparsekit.figures.kit import Figure
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = Path(__file__).parent / "artefacts"

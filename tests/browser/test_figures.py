@@ -7,10 +7,10 @@ import statistics
 import numpy as np
 import pytest
 
-from sparsekit.figures import Axis, Figure, Panel, Rect
 from sparsekit.figures.answers import given, script
 from sparsekit.figures.array import array_figure
 from sparsekit.figures.graph import graph_figure
+from sparsekit.figures.kit import Axis, Figure, Panel, Rect
 from sparsekit.figures.svg import to_svg
 from sparsekit.figures.touched import touched_figure
 from sparsekit.figures.training import training_figure
@@ -215,7 +215,6 @@ def test_frames_of_a_pan_are_short(open_page):
 
 
 CELL = """
-from sparsekit.figures import *
 from tests.figures.gallery import asking
 live = asking().live()
 live
@@ -241,7 +240,7 @@ def test_in_a_notebook_python_answers(open_cells):
 EDITED = """
 import sparsekit as mx
 x = mx.nd.sparse.csr_matrix([[7, 0, 8.25, 0], [0, 0, 0, 0], [0, -9.5, 0, 1]])
-x.inspect()
+x.inspect().live()
 """
 
 

@@ -71,7 +71,7 @@ def trace(tmp_path_factory) -> tuple[Path, Any]:
         with prof.span("evaluate </script> 🐍"):
             mx.nd.sigmoid(data)
     path = tmp_path_factory.mktemp("trace") / "run.json.gz"
-    prof.export(path)
+    prof.save(path)
     return path, prof
 
 

@@ -15,7 +15,7 @@ from .conftest import Lab, Server, free_port, new_context, private_environment, 
 
 #: A picture that was saved, as in every notebook of the course, and a cell with a live view.
 SAVED = {"text/plain": "a finding", "text/html": "<img src='data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22/%3E'>"}
-LIVE = "import sparsekit as mx\nmx.nd.sparse.csr_matrix([[7, 0, 8, 0], [0, 0, 0, 0], [0, 9, 0, 0]]).inspect()"
+LIVE = "import sparsekit as mx\nmx.nd.sparse.csr_matrix([[7, 0, 8, 0], [0, 0, 0, 0], [0, 9, 0, 0]]).inspect().live()"
 
 
 def write_notebook(path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sparsekit as mx
-from sparsekit.figures import array_figure, bars_figure, curves_figure, html_page, touched_figure, xray
+from sparsekit.figures import bars_figure, curves_figure, html_page, touched_figure, xray
 from sparsekit.figures.timeline import timeline_figure
 from tests.figures.recorded import tables, training
 
@@ -41,7 +41,7 @@ def compared():
 #: One of every display.
 VIEWS = {
     "timeline": lambda: timeline_figure(tables(training())), "memory": lambda: profile().memory.figure(), "graph": graph,
-    "array": lambda: array_figure(made["SMALL"]), "large array": lambda: array_figure(made["LARGE"]),
+    "array": lambda: made["SMALL"].inspect(), "large array": lambda: made["LARGE"].inspect(),
     "xray": lambda: xray(made["BATCHES"], 2, upstream=made["UPSTREAM"]), "monitor": watched, "turns": compared,
     "bars": lambda: bars_figure("Time", {"a": {"median": 2, "min": 1, "max": 3}, "b": {"median": 4, "min": 4, "max": 5}}, "ms"),
     "curves": lambda: curves_figure({"a": [1, 3, 2], "b": [2, 2, 4]}, "Loss"), "progress": lambda: mx.progress(),

@@ -242,7 +242,7 @@ def test_a_trace_of_several_processes_is_read_back_without_loss(run, tmp_path):
     assert read.totals == merged.totals
     assert (read.wall, read.events, read.accounted, read.memory) == (merged.wall, merged.events, merged.accounted, merged.memory)
     assert repr(read.distributed()) == repr(merged.distributed())
-    events = json.loads(merged.export(tmp_path / "trace.json").read_text())["traceEvents"]
+    events = json.loads(merged.save(tmp_path / "trace.json").read_text())["traceEvents"]
     names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     assert names == {1: "worker 0", 2: "worker 1", 3: "server 0", 4: "server 1"}
     again = mx.profiler.merge([read])
@@ -349,7 +349,7 @@ def test_the_picture_has_the_lanes_of_each_process(run):
 
 
 def test_the_report_has_all_processes(run, tmp_path):
-    page = run[0].to_html(tmp_path / "page.html").read_text()
+    page = run[0].save(tmp_path / "page.html").read_text()
     assert page.count("<figure data-figure>") == 2  # timeline and memory
     for words in ("By process", "Exchanged", "Waiting times between workers",
                   "Load of the servers. The server with the most bytes"):

@@ -157,9 +157,7 @@ CALLS = {
     "infer_storage_type": (lambda x: sym.Variable("x").infer_storage_type(x=x), {"x": "csr"}),
     "infer_type": (lambda x: sym.Variable("x").infer_type(x=x), {"x": "float32"}),
     "load": (mx.profiler.load, {"path": "none.json"}),
-    "to_html": (lambda path: profile().to_html(path), {"path": "made.html"}),
-    "save": (lambda path: profile().save(path), {"path": "made.npz"}),
-    "export": (lambda path: profile().export(path), {"path": "made.json"}),
+    **{f"save {ending}": (lambda path: profile().save(path), {"path": f"made.{ending}"}) for ending in ("npz", "html", "json")},
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsekit.figures import (
+from sparsekit.figures.kit import (
     Area,
     Axis,
     Cells,

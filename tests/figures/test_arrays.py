@@ -11,10 +11,10 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import UnsupportedError
-from sparsekit.figures import Line, Rect
 from sparsekit.figures import components as parts_module
 from sparsekit.figures.array import array_figure, array_finding, array_html
 from sparsekit.figures.components import bin_density, entries_from, read_array
+from sparsekit.figures.kit import Line, Rect
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
@@ -263,7 +263,7 @@ def test_a_display_that_fails_leaves_the_words(monkeypatch):
 def test_a_live_view_is_one_call_away():
     pytest.importorskip("anywidget")
     array = mx.nd.sparse.zeros("csr", (2, 3))
-    view = array.inspect(title="Empty")
+    view = array.inspect("Empty").live()
     assert repr(view) == "LiveFigure('Empty')"
     data, _ = view._repr_mimebundle_()
     assert sorted(data) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -11,10 +12,12 @@ from sparsekit.base import displays
 from sparsekit.figures.bars import bars_figure
 from sparsekit.figures.curves import curves_figure
 from sparsekit.figures.fixes import fixes_figure
-from sparsekit.figures.marks import Dots, Line, Rect
+from sparsekit.figures.marks import Dots, Line, Rect, Table
+from sparsekit.figures.monitor import monitor
 from sparsekit.figures.page import html_page
 from sparsekit.figures.touched import touched_figure
 from sparsekit.figures.turns import turns_figure
+from sparsekit.figures.xray import xray
 
 from .gallery import HOSTILE
 
@@ -90,7 +93,8 @@ TURNS = [{"name": "dense", "ratios": [1.0], "ratio": None, "low": None, "high": 
 
 
 def test_interleaved_runs_have_a_dot_for_each_block_and_a_bar_for_the_interval():
-    figure = displays.call("turns_figure", TURNS, "csr is faster.", {"columns": ("a", "b", "c", "d"), "rows": ["1111", "222i"]})
+    rows = [tuple("1111"), tuple("222i")]
+    figure = displays.call("turns_figure", TURNS, "csr is faster.", {"columns": ("a", "b", "c", "d"), "rows": rows})
     assert [dots.x for dots in figure.of(Dots)] == [[0.5, 0.6]]
     assert [0.5, 0.6] in [line.x for line in figure.of(Line)]
     for text in ("0.55 × the time", "2.30 ms a call", "as a multiple of that of dense"):
@@ -131,11 +135,69 @@ def test_what_is_no_number_wins_nothing():
     assert curves_figure({}).finding == "No curve has a value."
 
 
-@pytest.mark.parametrize("wrong", [None, 5, [], {"a": 5}, {"a": None}])
-def test_what_cannot_be_drawn_is_named(wrong, tmp_path):
-    for build in (lambda: bars_figure("t", wrong, "ms"), lambda: curves_figure(wrong), lambda: touched_figure(wrong),
-                  lambda: html_page("t", 5), lambda: curves_figure({}).svg("x"), lambda: curves_figure({}).save(5),
-                  lambda: curves_figure({}).save("/nonexistent/x.svg"), lambda: mx.profiler.merge(5),
-                  lambda: mx.Profiler().memory.figure({"a": wrong}), lambda: mx.Profiler().timeline(window=(5, 1))):  # fmt: skip
-        with pytest.raises(mx.base.errors.SparsekitError, match="Hint: "):
-            build()
+X = mx.nd.array([[0, 1], [2, 0]]).tostype("csr")
+BARS = {"a": {"median": 1, "min": 1, "max": 1}}
+ANYTHING = (None, True, 5, -1, 10**400, math.nan, math.inf, "x", b"x", [], {}, object(), 3 + 1j, [math.nan], {"a": 5},
+            {"a": None})
+#: What draws with one argument of the user's, and which of ``ANYTHING`` it may be.
+TEXT, FLAG, NAMES = ("x",), (True,), ({},)
+ARGUMENTS = {
+    "bars title": (lambda v: bars_figure(v, BARS, "ms"), TEXT),
+    "bars rows": (lambda v: bars_figure("t", v, "ms"), NAMES),
+    "bars unit": (lambda v: bars_figure("t", BARS, v), TEXT),
+    "bars own": (lambda v: bars_figure("t", BARS, "ms", own=v), TEXT),
+    "bars better": (lambda v: bars_figure("t", BARS, "ms", more_is_better=v), FLAG),
+    "bars note": (lambda v: bars_figure("t", BARS, "ms", note=v), TEXT),
+    "curves": (curves_figure, NAMES),
+    "a curve": (lambda v: curves_figure({"a": v}), ([], [math.nan])),
+    "curves title": (lambda v: curves_figure({}, v), TEXT),
+    "curves x": (lambda v: curves_figure({}, x=v), TEXT),
+    "curves finding": (lambda v: curves_figure({}, finding=v), TEXT),
+    "touched": (touched_figure, ()),
+    "a step": (lambda v: touched_figure({"a": v}), ()),
+    "gradient": (lambda v: touched_figure({"a": (v, 5)}), ()),
+    "its bytes": (lambda v: touched_figure({"a": (X, v)}), (5,)),
+    "touched title": (lambda v: touched_figure({"a": (X, 5)}, v), TEXT),
+    "batches": (xray, ()),
+    "units": (lambda v: xray(X, units=v), (None, 5)),
+    "upstream": (lambda v: xray(X, upstream=v), (None,)),
+    "xray title": (lambda v: xray(X, title=v), TEXT),
+    "trainer": (lambda v: monitor(v, live=False), (None,)),
+    "every": (lambda v: monitor(every=v), (5,)),
+    "monitor title": (lambda v: monitor(title=v), TEXT),
+    "live": (lambda v: monitor(live=v), (None, True)),
+    "profile": (lambda v: monitor(profile=v), (None,)),
+    "page": (lambda v: html_page(v, {}), TEXT),
+    "sections": (lambda v: html_page("t", v), ([], {}, {"a": 5}, {"a": None})),
+    "footer": (lambda v: html_page("t", {}, footer=v), TEXT),
+    "inspect": (X.inspect, TEXT),
+    "rows": (lambda v: mx.Profiler().timeline(rows=v), (5,)),
+    "window": (lambda v: mx.Profiler().timeline(window=v), (None,)),
+    "memory": (lambda v: mx.Profiler().memory.figure({"a": v}), ()),
+    "merge": (mx.profiler.merge, ()),
+    "width": (lambda v: curves_figure({}).svg(v), ()),
+    "file": (lambda v: curves_figure({}).save(v), ()),
+    "its width": (lambda v: curves_figure({}).save("never.svg", v), ()),
+    "axes": (lambda v: curves_figure({}).on(v), ()),
+    "mark": (lambda v: curves_figure({}).add(v), ()),
+    "columns": (Table, ([], {}, [math.nan], {"a": 5}, {"a": None})),
+    "table rows": (lambda v: Table(("a",), v), (*NAMES, [])),
+    "step": (lambda v: mx.Profiler().try_fixes(v), ()),
+    "steps": (lambda v: mx.Profiler().try_fixes(len, steps=v), (5,)),
+    "tolerance": (lambda v: mx.Profiler().try_fixes(len, tolerance=v), ()),
+    "timeout": (lambda v: mx.Profiler().try_fixes(len, timeout=v), (5,)),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_wrong_argument_is_named_and_a_right_one_is_drawn(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sparsekit.fixes.trial._Trial.result", lambda trial: None)
+    draw, right = ARGUMENTS[name]
+    for value in ANYTHING:
+        if any(type(value) is type(one) and repr(value) == repr(one) for one in right):
+            draw(value)
+            continue
+        with pytest.raises(mx.base.errors.SparsekitError, match="Hint: ") as raised:
+            draw(value)
+        assert "failed with these arguments" not in str(raised.value), value

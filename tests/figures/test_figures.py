@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from sparsekit.base.errors import MissingPackageError, UnsupportedError
-from sparsekit.figures import Area, Axis, Figure, Line, Panel, Rect, Table, html_page
+from sparsekit.figures import html_page
+from sparsekit.figures.kit import Area, Axis, Figure, Line, Panel, Rect, Table
 from sparsekit.figures.layout import Layout
 from sparsekit.figures.svg import to_svg
 from sparsekit.figures.text import clean, ticks
@@ -193,7 +194,8 @@ def test_a_page_holds_answers_that_were_computed_beforehand():
 
 
 def test_figures_need_numpy_alone():
-    program = ("import sys\nfrom sparsekit.figures import Figure, Panel\nFigure('a', 'b', [Panel((0, 1), (0, 1), 20)]).html()\n"
+    program = ("import sys\nfrom sparsekit.figures.kit import Figure, Panel\n"
+               "Figure('a', 'b', [Panel((0, 1), (0, 1), 20)]).html()\n"
                "loaded = {name.partition('.')[0] for name in sys.modules}\n"
                "print(sorted(loaded & {'matplotlib', 'anywidget', 'scipy', 'numba'}))")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)

@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from sparsekit.figures import Line, Rect
 from sparsekit.figures.graph import THIN, UNKNOWN, WIDE, card_height, edge_widths, graph_figure
 from sparsekit.figures.graph_data import MOST_ROWS, Array, Node, array_words, bytes_words, read_graph
 from sparsekit.figures.graph_fold import MOST_CARDS, folded
 from sparsekit.figures.graph_layout import ABREAST, LANE, arrange
+from sparsekit.figures.kit import Line, Rect
 
 from .gallery import HOSTILE as NAMES
 

@@ -17,7 +17,7 @@ import sparsekit as mx
 ROOT = Path(mx.__file__).parents[1]
 
 #: Live views, as cells that show them.
-VIEWS = {"array": "x.inspect()", "timeline": "prof.timeline().live()", "memory": "prof.memory.figure().live()"}
+VIEWS = {"array": "x.inspect().live()", "timeline": "prof.timeline().live()", "memory": "prof.memory.figure().live()"}
 SETUP = """import sparsekit as mx
 x = mx.nd.array([[0, 1], [2, 0]]).tostype("csr")
 net = mx.gluon.nn.Dense(1, in_units=2)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import sparsekit as mx
 from sparsekit.base.displays import NO_OPERATORS
 from sparsekit.base.formatting import format_share
-from sparsekit.figures import Dots, Line, Rect, Text, html_page
+from sparsekit.figures import html_page
+from sparsekit.figures.kit import Dots, Line, Rect, Text
 from sparsekit.figures.layout import Layout
 from sparsekit.figures.timeline import timeline_figure
 from sparsekit.figures.timeline_data import APART, STORAGE, Timeline, storage_of, together

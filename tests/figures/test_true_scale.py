@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from sparsekit.figures import Cells
 from sparsekit.figures.array import array_figure
+from sparsekit.figures.kit import Cells
 from sparsekit.figures.layout import Layout
 
 

@@ -46,7 +46,7 @@ def test_own_times_add_up_and_everything_shows_and_is_written(name, tmp_path):
     assert all(record["self"] >= 0 for record in prof.records)
     for thread in {record["thread"] for record in prof.records}:
         assert sum(record["self"] for record in prof.records if record["thread"] == thread) <= prof.wall * 1.001
-    assert prof.to_html(tmp_path / "page.html").stat().st_size > 10_000
+    assert prof.save(tmp_path / "page.html").stat().st_size > 10_000
     prof.save(tmp_path / "ours.npz")
     assert load(tmp_path / "ours.npz").records == prof.records
     assert len(prof.table()) > 5
@@ -97,7 +97,7 @@ def test_names_of_others_are_escaped_cut_and_any_text(tmp_path):
     prof = load(write(tmp_path / "t.json", *events))
     assert max(len(record["name"]) for record in prof.records) <= 400
     assert "<script>alert" not in prof._repr_mimebundle_()["text/html"]
-    assert "<script>alert" not in prof.to_html(tmp_path / "page.html").read_text()
+    assert "<script>alert" not in prof.save(tmp_path / "page.html").read_text()
     prof.save(tmp_path / "again.npz")
     assert len(load(tmp_path / "again.npz").records) == len(events)
 

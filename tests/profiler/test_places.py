@@ -96,7 +96,7 @@ def test_compilation_is_no_part_of_a_line_as_it_is_none_of_an_operator(library):
 
 
 def test_a_report_has_the_tables(profile, tmp_path):
-    page = profile.to_html(tmp_path / "page.html").read_text()
+    page = profile.save(tmp_path / "page.html").read_text()
     assert "By cell or file, and line" in page
     assert "<td>In [2]:3</td>" in page
 

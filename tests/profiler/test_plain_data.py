@@ -25,10 +25,10 @@ def test_odd_names_are_kept_written_read_and_escaped(library, tmp_path):
     assert loaded.marks == prof.marks
     assert [record["name"] for record in loaded.records] == [ODD, ODD]
     for name in ("run.json", "run.json.gz"):
-        assert prof.export(tmp_path / name).stat().st_size
+        assert prof.save(tmp_path / name).stat().st_size
     html = prof._repr_mimebundle_()["text/html"]
     assert "<b>&" not in html
-    assert "<b>&" not in prof.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<b>&" not in prof.save(tmp_path / "page.html").read_text(encoding="utf-8")
     assert prof.memory["at_peak"][0]["layer"] == ODD
 
 
@@ -45,7 +45,7 @@ def test_a_profile_of_nothing_shows_itself_everywhere(tmp_path):
         assert bundle["text/plain"]
     assert prof.timeline().html()
     assert prof.memory.figure().html()
-    assert prof.to_html(tmp_path / "page.html").stat().st_size
+    assert prof.save(tmp_path / "page.html").stat().st_size
     assert load(prof.save(tmp_path / "run.npz")).records == []
 
 

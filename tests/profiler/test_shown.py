@@ -45,7 +45,7 @@ def test_what_is_shown_is_what_the_records_say(busy):
 
 @pytest.mark.parametrize("show", [
     lambda prof, path: prof._repr_mimebundle_()["text/html"], lambda prof, path: prof.timeline().html(),
-    lambda prof, path: prof.to_html(path / "page.html")])
+    lambda prof, path: prof.save(path / "page.html")])
 def test_showing_a_profile_leaves_no_records_behind(busy, tmp_path, show):
     assert not kept(busy)
     show(busy, tmp_path)

@@ -19,7 +19,7 @@ def read(path):
 
 
 def test_the_file_is_what_perfetto_reads(profile, path):
-    assert profile.export(path) == path
+    assert profile.save(path) == path
     document = read(path)
     assert set(document) == {"displayTimeUnit", "otherData", "traceEvents"}
     assert document["displayTimeUnit"] == "ms"
@@ -40,7 +40,7 @@ def test_children_lie_inside_their_parents_to_the_nanosecond(library, path):
     with Profiler() as prof:
         for _ in range(200):
             library.run("dot", (), library.dense(1), inside=lambda: library.run("cast_storage", (), library.dense(1)))
-    prof.export(path)
+    prof.save(path)
     stack = []
     for event in read(path)["traceEvents"]:
         if event["ph"] == "X":
@@ -53,7 +53,7 @@ def test_children_lie_inside_their_parents_to_the_nanosecond(library, path):
 
 
 def test_arrows_lead_from_forward_to_backward(profile, path):
-    profile.export(path)
+    profile.save(path)
     events = read(path)["traceEvents"]
     starts = {event["id"]: event for event in events if event["ph"] == "s"}
     ends = {event["id"]: event for event in events if event["ph"] == "f"}
@@ -66,7 +66,7 @@ def test_arrows_lead_from_forward_to_backward(profile, path):
 
 
 def test_no_folder_and_no_host_is_written(profile, path):
-    profile.export(path)
+    profile.save(path)
     text = json.dumps(read(path))
     assert "/home" not in text
     assert "data.libsvm" in text
@@ -81,20 +81,22 @@ def test_nothing_is_left_half_written(profile, tmp_path, monkeypatch):
     target.write_text("before")
     monkeypatch.setattr("sparsekit.profiler.trace.trace_events", lambda data: iter([{"ts": object()}]))
     with pytest.raises(TypeError):
-        profile.export(target)
+        profile.save(target)
     assert target.read_text() == "before"
     assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
 
 
 def test_names_must_say_what_the_file_is(profile, tmp_path):
     with pytest.raises(DataFileError, match=r"'run\.txt'"):
-        profile.export(tmp_path / "run.txt")
-    with pytest.raises(DataFileError, match="cannot be written"):
-        profile.export(tmp_path / "missing" / "run.json")
-
+        profile.save(tmp_path / "run.txt")
+    for ending in ("npz", "html", "json", "json.gz"):
+        with pytest.raises(DataFileError, match="cannot be written"):
+            profile.save(tmp_path / "missing" / f"run.{ending}")
+    with pytest.raises(DataFileError, match=r"must end in \.html"):
+        profile.diff(profile).save(tmp_path / "run.npz")
 
 
 
 def test_a_trace_for_other_viewers_is_not_taken_for_a_profile(profile, tmp_path):
     with pytest.raises(DataFileError, match=r"Hint: prof\.save"):
-        load(profile.export(tmp_path / "run.json"))
+        load(profile.save(tmp_path / "run.json"))

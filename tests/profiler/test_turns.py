@@ -9,7 +9,7 @@ import pytest
 import sparsekit as mx
 from sparsekit import profiler
 from sparsekit.base.errors import ProfilerError
-from sparsekit.figures import Dots
+from sparsekit.figures.kit import Dots
 from sparsekit.profiler import turns
 from sparsekit.profiler.turns import SAME, Comparison, Turn, _cut, _fewest, ratio_interval
 

@@ -122,6 +122,7 @@ MODULES = ("mx", "mx.nd", "mx.nd.sparse", "mx.nd.linalg", "mx.nd.random", "mx.nd
            "mx.sym.contrib", "mx.sym.op", "mx.sym.sparse", "mx.gluon", "mx.gluon.nn", "mx.gluon.loss", "mx.module", "mx.model",
            "mx.dist", "mx.profiler", "mx.autograd", "mx.kv", "mx.metric", "mx.io")
 EXPORTED = ("mx.sym.random", "mx.random", "mx.init", "mx.optimizer", "mx.lr_scheduler", "mx.callback", "mx.figures", "mx.course",
+            "mx.figures.kit",
             "mx.gluon.rnn", "mx.gluon.data", "mx.gluon.utils", "mx.gluon.contrib.nn", "mx.gluon.contrib.rnn",
             "mx.gluon.contrib.estimator", "mx.test_utils", "mx.operator", "mx.engine", "mx.viz", "mx.context")
 

@@ -412,7 +412,7 @@ def test_trace_report_diff_and_displays(torch, tmp_path):
     assert [record["name"] for record in again.records] == [record["name"] for record in prof.records]
     assert again.table(of="gradients").rows == prof.table(of="gradients").rows
     assert again.ledger == prof.ledger
-    page = prof.to_html(tmp_path / "report.html").read_text()
+    page = prof.save(tmp_path / "report.html").read_text()
     assert "as rows" in page
     assert prof.timeline().html()
     assert prof.memory.figure().html()

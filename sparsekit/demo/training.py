@@ -78,7 +78,7 @@ class Trained(NamedTuple):
     batches : int
         Number of batches of all epochs.
     gradient, rows : int
-        Most bytes and most rows of the first weight's gradient: the largest of all batches of the data.
+        Most bytes and most rows of the first weight's gradient: the largest of all batches of the first epoch.
     """
 
     accuracies: list[float]
@@ -172,7 +172,8 @@ def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Se
         sums = []
         for batch in source:
             sums.append(float(run.step(batch).asnumpy().mean()))
-            gradient, rows = max(gradient, run.gradient_bytes()), max(rows, run.model[0].weight.grad().indices.size)
+            if not epoch:  # the next ones begin elsewhere in the data
+                gradient, rows = max(gradient, run.gradient_bytes()), max(rows, run.model[0].weight.grad().indices.size)
         batches += len(sums)
         losses.append(statistics.fmean(sums))
         accuracies.append(accuracy(run.predict, tests))

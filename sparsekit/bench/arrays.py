@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -180,7 +180,7 @@ def _stepping(name: str, weight: NDArray, gradients: list[Any]) -> Form:
     return Form(run, lambda _: [float(np.abs(weight.asnumpy() - 1).sum(dtype=np.float64))], 1e6 / len(gradients))
 
 
-def compulsory_bytes(operation: str, parts: dict[str, Any]) -> int:
+def compulsory_bytes(operation: str, parts: Mapping[str, Any]) -> int:
     """Return the bytes that an operation must read and write at least: each row that it needs once.  0 for an epoch."""
     if operation in STATES:
         rows, width = parts["values"].shape[1:]
@@ -199,7 +199,7 @@ def compulsory_bytes(operation: str, parts: dict[str, Any]) -> int:
     return int(stored * 8 + stored * width * 4 + distinct * (width * 4 + 8))
 
 
-def right_sums(operation: str, parts: dict[str, Any]) -> tuple[float, float] | None:
+def right_sums(operation: str, parts: Mapping[str, Any]) -> tuple[float, float] | None:
     """Return sum and sum of magnitudes of what an operation gives, by numpy and scipy; None for what has no rule here."""
     if operation.startswith(("dense_", "csr_in", "csr_out")) and "dense" in parts:
         made = parts["dense"]

@@ -52,7 +52,7 @@ CONVERSIONS = {
 }
 OPTIMIZERS = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam", "adagrad": "AdaGrad"}
 TRANSFERS = {"dense_in": "dense to the device", "csr_in": "csr to the device", "dense_out": "dense to the host",
-             "csr_out": "csr to the host"}
+         "csr_out": "csr to the host"}
 
 
 def _operations(title: str, headings: Mapping[str, str], kind: str, write: Callable[[str], None]) -> Row:
@@ -117,8 +117,8 @@ def on_gpu(session: Session) -> list[Row]:
     rows.append(_on_gpu("{:,} x {:,}, {:.0%} stored".format(*copied), TRANSFERS, "transfers", "-",
                         _written(arrays.transfer_parts, *copied)))
     title = "{:,} x {:,}, {} values per row, batches of {}, layers of 128, 8, 1: training epoch".format(*trained)
-    return [*rows, Row("tutorial:epoch", (Table(title, "epoch", "µs"),), partial(tutorial.write_data, workload=trained), ("epochs",),
-                       {"sparsekit": Who(("gpu",))}, "gpu", ", ", 2e-3, 2e-3)]
+    return [*rows, Row("tutorial:epoch", (Table(title, "epoch", "µs"),), partial(tutorial.write_data, workload=trained),
+                       ("epochs",), {"sparsekit": Who(("gpu",))}, "gpu", ", ", 2e-3, 2e-3)]
 
 
 def _on_gpu(title: str, headings: Mapping[str, str], kind: str, beside: str, write: Callable[[str], None]) -> Row:
@@ -335,8 +335,8 @@ BENCHES: dict[str, Bench] = {
         "Servers and workers on one machine", (5, 1), dist.measure, (
         "Workers and servers are processes of this machine, started by Ray; what they send crosses no cable.",
         "The journal is in the folder for temporary files; each push is in it before it is acknowledged (fsync=False).",
-        ("A step: the gradient of a batch (logistic regression on csr) is pushed and the rows of the next batch are pulled, in one "
-         "round trip; AdaGrad runs on the servers."),
+        ("A step: the gradient of a batch (logistic regression on csr) is pushed and the rows of the next batch are pulled, in "
+         "one round trip; AdaGrad runs on the servers."),
         "Bytes are those of arrays, counted by the worker: row numbers and values, sent and received.",
         "The whole model: 4 bytes a weight, pushed as a gradient and pulled.",
         ("What the cores allow: the time of one worker's step, twice, over the processor time of all processes of a step of two, "
@@ -349,8 +349,9 @@ BENCHES: dict[str, Bench] = {
          "are float32, of length 1."),
         "the accuracy is that on the test rows, which the best of each estimator's settings and passes reaches, less 0.002.",
         "each estimator has the setting that reaches it in the fewest passes; LogisticRegression has iterations of lbfgs.",
-        ("the other tables have the docstrings of all default packages of load_docstrings that are installed, and SGDClassifier with "
-         "its own settings, which stops by itself; SparseClassifier has the passes and the best rate that reach its accuracy."),
+        ("the other tables have the docstrings of all default packages of load_docstrings that are installed, and SGDClassifier "
+         "with its own settings, which stops by itself; SparseClassifier has the passes and the best rate that reach its "
+         "accuracy."),
         "all run in one process, in turn; what is measured is training alone, as time of the processor with that of all threads.",
         ), alone=(
             "sparsekit bench sklearn takes no --rival: it runs scikit-learn in its own process.",

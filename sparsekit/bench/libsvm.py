@@ -63,7 +63,7 @@ BATCH = 128
 
 
 def reading(path: str, features: str, form: str) -> Forms:
-    """Reading the file with ``LibSVMIter`` or ``load_libsvm``; told apart by rows, stored values, sums of values and of labels."""
+    """Reading the file with ``LibSVMIter`` or ``load_libsvm``; told apart by rows, values, and sums of values and labels."""
     def batches() -> Iterable[tuple[Any, Any, int]]:  # Any: arrays
         if form == "load_libsvm":
             yield *io.load_libsvm(path, n_features=int(features)), 0

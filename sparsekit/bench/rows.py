@@ -181,7 +181,7 @@ def _add(session: Session, row: Row, table: Table, workers: Mapping[str, Worker]
     if table.once:
         words = table.once.split()
         values = {name: (worker.ask(*words) - before[name]) / 1e6 for name, worker in workers.items()}
-        session.once(heading, "MB", values, table.against or session.against)
+        session.once(heading, "MB", values, table.against or (session.against if session.against in values else ""))
         return
     if table.under:
         measures = {name: partial(first.ask, "under", profiler, table.operation, *(table.forms or ())) for name, profiler in
@@ -216,6 +216,6 @@ def _add_added(session: Session, heading: str, contenders: list[Contender], oper
     costs = [Contender(one.name, one.measure) for one in others]
     for cost, other in zip(costs, others, strict=True):
         cost.values = [1000 * (own - base) / operators for own, base in zip(other.values, plain.values, strict=True)]
-    session.report.add(f"what recording adds to an operator, {heading}", "µs", costs, against=against,
+    session.report.add(f"what recording adds to an operator, {heading.removeprefix('a step, ')}", "µs", costs, against=against,
                        fact=f"the difference to a step without a profiler, {Report.median(plain):.3f} ms, by its {operators} "
                             "operators")

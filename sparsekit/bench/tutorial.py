@@ -5,6 +5,7 @@ Beside it, what is so small that the calls are what costs, and an embedding mode
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..base.context import Context
     from ..ndarray.ndarray import NDArray
+    from ..ndarray.sparse import CSRNDArray
 
 __all__ = ["Network", "Workload", "batches_of", "calls", "embedding", "epoch", "write_data"]
 
@@ -58,7 +60,7 @@ def write_data(path: str, workload: Workload) -> None:
 
 
 #: Constructors of the first layer of each variant, called with the number of features.
-VARIANTS = {
+VARIANTS: dict[str, Callable[[int], Any]] = {
     "row_sparse": lambda features: FullyConnectedSparse(features, 128, "row_sparse"),
     "sparse_forward": lambda features: FullyConnectedSparse(features, 128, "default"),
     "dense": lambda features: FullyConnected(features, 128),
@@ -90,7 +92,7 @@ class Network:
             self.loss.hybridize()
         self._whole = mx.gluon.TrainStep(self.model, self.loss, self.trainer) if how == "TrainStep" else None
 
-    def step(self, batch: tuple[NDArray, NDArray]) -> NDArray:
+    def step(self, batch: tuple[CSRNDArray, NDArray]) -> NDArray:
         """Run forward, backward and update, and return the loss of each row."""
         loss: Any
         if self._whole is not None:
@@ -108,7 +110,7 @@ class Network:
         return int(self.model[0].weight.grad().nbytes)
 
 
-def batches_of(path: str, ctx: Context | None = None) -> tuple[int, list[tuple[NDArray, NDArray]]]:
+def batches_of(path: str, ctx: Context | None = None) -> tuple[int, list[tuple[CSRNDArray, NDArray]]]:
     """Return the number of features and the batches of a file that ``write_data`` wrote."""
     with np.load(path) as stored:
         parts = {name: stored[name] for name in stored.files}

@@ -151,7 +151,7 @@ class Worker:
     def bandwidth(self, device: str = "cpu", size: str = str(COPIED_BYTES)) -> float:
         """Return the bytes per second that are copied between two arrays, by one thread on a CPU; reads and writes count."""
         library = np if device == "cpu" else importlib.import_module("cupy")
-        self._cuda = None if device == "cpu" else library.cuda  # type: ignore[attr-defined]
+        self._cuda = None if device == "cpu" else library.cuda
         source = library.ones(int(size) // 8)
         target = library.empty_like(source)
         return 2 * int(source.nbytes) / min(self._seconds(lambda: target.__setitem__(slice(None), source), 1) for _ in range(5))

@@ -101,7 +101,7 @@ def _trained(found: Findings) -> list[Any]:
         about_data(found.data, settings),
         (f"The model: a first layer from {settings.features:,} features to {settings.units} units, ReLU, and a second "
          f"layer to one number, the log-odds. Its first weight has {settings.features * settings.units:,} values, "
-         f"{format_bytes(4 * settings.features * settings.units)}, and takes nearly all time and memory. The optimizer is "
+         f"{format_bytes(4 * settings.features * settings.units)}, and takes nearly all memory. The optimizer is "
          f"stochastic gradient descent with learning rate {LEARNING_RATE:g}. Every variant starts from the same values and "
          "sees the same batches."), ways]
 

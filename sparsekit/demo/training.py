@@ -146,9 +146,10 @@ def _outcome(variant: Variant, found: Beside, settings: Settings) -> Outcome:
     """Take the figures of a variant from what was measured."""
     losses, profile = found.measured[variant.name].losses, found.measured[variant.name].profile
     moved = {lane: sum(row["bytes"] for row in profile.totals if row["lane"] == lane) // len(losses) for lane in LANES}
-    gradient, row = found.measured[variant.name].gradient, FLOAT_BYTES * settings.units
-    rows = gradient // (row + ROW_NUMBER_BYTES) if variant.gradient == "row_sparse" else settings.features
-    outcome = Outcome(variant, losses, row * settings.features, gradient, rows, int(profile.memory["peak_bytes"]), moved, profile)
+    gradient, width = found.measured[variant.name].gradient, FLOAT_BYTES * settings.units
+    rows = gradient // (width + ROW_NUMBER_BYTES) if variant.gradient == "row_sparse" else settings.features
+    peak = int(profile.memory["peak_bytes"])
+    outcome = Outcome(variant, losses, width * settings.features, gradient, rows, peak, moved, profile)
     if found.times is None:
         return outcome
     row = found.times[variant.name]

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,6 +106,21 @@ def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headi
         assert heading in section["heading"]
         assert all(row["min"] > 0 or section["unit"] == "MB" for row in section["rows"].values())
     assert "sparsekit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "rival", "package"), [
+    ("libsvm", "sklearn load_svmlight_file", "sklearn"), pytest.param("dot", "scipy matmul", "scipy", marks=pytest.mark.thorough),
+    pytest.param("epoch", "numba", "numba", marks=[pytest.mark.thorough, pytest.mark.compiled])])
+def test_a_rival_takes_turns_and_is_compared(tmp_path, name, rival, package):
+    pytest.importorskip(package)
+    file, scripts = tmp_path / "figures.json", Path(__file__).parents[2] / "profiles" / "rivals"
+    assert bench.main([name, "--quick", "--rounds", "1", "--json", str(file), "--rivals", str(scripts), "--rival",
+                       f"{package}={sys.executable}"]) == 0
+    figures = json.loads(file.read_text())
+    assert figures["versions"][package]
+    first = figures["sections"][0]
+    assert first["against"].startswith("sparsekit")
+    assert first["rows"][rival]["ratio_of_medians"] > 0
 
 
 @pytest.mark.thorough

@@ -21,7 +21,7 @@ class Worker:
     def _load(self, path, features):
         return load_svmlight_file(path, n_features=int(features), dtype=numpy.float32, zero_based=True)
 
-    def time(self, operation, form):
+    def time(self, operation):
         start = time.perf_counter()
         self._load(self.path, self.features)
         return time.perf_counter() - start
@@ -30,7 +30,7 @@ class Worker:
         self.path, self.features = path, features
         data, label = self._load(path, features)
         sums = [data.shape[0], data.nnz, float(data.data.sum(dtype=numpy.float64)), float(label.sum())]
-        return {"forms": {"read": {"load_svmlight_file": sums}}, "failed": {}}
+        return {"forms": {"read": {"": sums}}, "failed": {}}
 
     def peak(self):
         return peak_memory()

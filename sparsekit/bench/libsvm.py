@@ -95,4 +95,4 @@ def libsvm(session: Session) -> list[Row]:
               Table(f"peak memory above that for a file {SMALLER[1]} times smaller", once="peak"))
     own = {f"sparsekit {form}": Who((form,)) for form in ("LibSVMIter", "load_libsvm")}
     return [Row("libsvm:reading", tables, partial(_write, workload), (workload.features,), own, "libsvm", rtol=1e-5,
-                smaller=SMALLER[0])]
+                formed=True, smaller=SMALLER[0])]

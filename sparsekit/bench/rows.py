@@ -93,6 +93,8 @@ class Row(NamedTuple):
         How far results may be apart; ``atol`` is a share of the last number.
     oracle : callable, optional
         Gives the numbers of an operation's result by numpy and scipy, or None.
+    formed : bool
+        Whether the names of rivals say what they use.
     smaller : str
         Ending of a smaller file that is loaded first, whose peak of memory is subtracted.
     """
@@ -107,6 +109,7 @@ class Row(NamedTuple):
     rtol: float = 1e-3
     atol: float = 0.0
     oracle: Callable[[str, Mapping[str, Any]], Sequence[float] | None] | None = None
+    formed: bool = False
     smaller: str = ""
 
 
@@ -135,9 +138,11 @@ def run_rows(session: Session, rows: Sequence[Row]) -> None:
         with ExitStack() as stack:
             workers = {name: stack.enter_context(start_own(one.settings, one.python)) for name, one in row.own.items()}
             words = {name: (row.case, *one.words) for name, one in row.own.items()}
-            others = start_rivals(session.rivals, stack, row.rivals) if row.rivals else {}
-            for name, worker in others.items():
-                session.note_versions(name, worker.ask("info"))
+            others = {}
+            for name, worker in (start_rivals(session.rivals, stack, row.rivals) if row.rivals else {}).items():
+                info = worker.ask("info")
+                session.note_versions(name, info)
+                others[f"{name} {info['form']}" if row.formed else name] = worker
             before = dict.fromkeys([*workers, *others], 0.0)
             if row.smaller:
                 _load(row, workers, others, words, path + row.smaller)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import gluon, profiler, random
+from .. import autograd, gluon, nd, profiler, random
 from ..base.config import config
 from ..base.errors import ShapeError, SparsekitError, expected
 from ..cli import check_writable
@@ -65,7 +65,7 @@ def split_validation(columns: Sequence[Any], test: Sequence[Any], **facts: objec
 class Example(ABC):
     """A model, its data and its training; each example is a subclass.
 
-    Subclasses define ``load``, ``build``, ``batches``, ``evaluate`` and ``describe``, and may override the rest.
+    Subclasses define ``load``, ``build`` and ``describe``, and may override the rest.
 
     Parameters
     ----------
@@ -122,17 +122,32 @@ class Example(ABC):
         """Return what ``step`` calls: forward pass, loss, backward pass and update."""
         return gluon.TrainStep(self.model, self.loss(), self.trainer)
 
-    @abstractmethod
+    def arrays(self, part: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the columns of a part of the data as arrays; by default csr rows and labels."""
+        *rows, label = part
+        return *rows, nd.array(label)
+
+    def inputs(self, *columns: Any) -> tuple[Any, ...]:  # Any: arrays
+        """Return what the model takes of the columns of a batch without its labels; by default all."""
+        return columns
+
     def batches(self) -> Iterator[Any]:
-        """Yield the batches of one epoch: inputs of the model, then labels."""
+        """Yield the batches of one epoch: inputs of the model, the first of which is dense unless ``sparse``, then labels."""
+        rows = gluon.data.ArrayDataset(*self.arrays(self.data.train))
+        for *columns, label in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
+            first, *others = self.inputs(*columns)
+            yield first if self.sparse else first.tostype("default"), *others, label
 
-    @abstractmethod
+    def predict(self, part: Sequence[Any]) -> tuple[Any, Any]:
+        """Return what the model says of a part of the data, and its labels, as arrays of numpy."""
+        *columns, label = self.arrays(part)
+        with autograd.predict_mode():
+            return self.model(*self.inputs(*columns)).asnumpy()[:, 0], label.asnumpy()
+
     def evaluate(self, columns: Sequence[Any]) -> float:
-        """Return the score of the model on one part of the data."""
-
-    def accuracy(self, odds: NDArray, label: NDArray) -> float:
-        """Return the share of rows that are classified correctly, given log-odds of shape (rows, 1)."""
-        return float(np.mean((odds.asnumpy()[:, 0] > 0) == (label > 0)))
+        """Return the score of the model on one part of the data; by default the share of rows that are classified correctly."""
+        odds, label = self.predict(columns)
+        return float(np.mean((odds > 0) == (label > 0)))
 
     @staticmethod
     def trivial(data: Split) -> float:

@@ -99,9 +99,10 @@ def _read(path: str, words: tuple[str, ...]) -> tuple[Parts, Context]:
         return {name: stored[name] for name in stored.files}, mx.gpu(0) if "gpu" in words else mx.cpu()
 
 
-def _sums(array: Any) -> tuple[float, float]:  # Any: an array of either kind
+def _sums(array: NDArray) -> tuple[float, float]:
     """Return sum and sum of magnitudes of an array's stored values."""
-    values = (array if array.stype == "default" else array.data).asnumpy()
+    kept: Any = array  # Any: an array of either kind
+    values = (kept if array.stype == "default" else kept.data).asnumpy()
     return np.sum(values, dtype=np.float64), np.sum(np.abs(values), dtype=np.float64)
 
 

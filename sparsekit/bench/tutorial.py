@@ -17,7 +17,7 @@ from ..demo.variants import FullyConnected, FullyConnectedSparse
 from .worker import Form, Forms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ..base.context import Context
     from ..ndarray.ndarray import NDArray
@@ -155,7 +155,7 @@ class _Text:
     def __init__(self, path: str, features: int, size: int) -> None:
         self._reader: Any = mx.io.LibSVMIter(data_libsvm=path.replace(".npz", ".libsvm"), data_shape=(features,), batch_size=size)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[tuple[CSRNDArray, NDArray]]:
         self._reader.reset()
         return ((batch.data[0], batch.label[0]) for batch in self._reader)
 

@@ -15,7 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,10 +55,11 @@ class Form(NamedTuple):
 Forms = dict[str, dict[str, Form]]
 
 
-def _torch_profiler(**more: bool) -> Any:  # Any: PyTorch
+def _torch_profiler(**more: bool) -> AbstractContextManager[object]:
     from torch import profiler  # type: ignore[import-not-found, unused-ignore]
 
-    return profiler.profile(activities=[profiler.ProfilerActivity.CPU], **more)
+    found: AbstractContextManager[object] = profiler.profile(activities=[profiler.ProfilerActivity.CPU], **more)
+    return found
 
 
 #: What may watch a measurement.

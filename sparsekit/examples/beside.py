@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ..profiler import Profiler, compare
 
@@ -23,10 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["Beside", "Measured", "Trains", "beside", "measure"]
 
 
-class Trains(Protocol):
+#: A batch as a model takes it.
+Batch = TypeVar("Batch")
+Taken = TypeVar("Taken", contravariant=True)
+
+
+class Trains(Protocol[Taken]):
     """What trains a model."""
 
-    def step(self, batch: Any) -> NDArray:  # Any: a batch as the model takes it
+    def step(self, batch: Taken) -> NDArray:
         """Run forward, backward and update, and return the loss of each example."""
 
     def gradient_bytes(self) -> int:
@@ -64,8 +69,9 @@ class Beside(NamedTuple):
         return [fmean(turn.seconds for turn in block if turn.program == place) for block in self.times.blocks]
 
 
-# Any: batches as the model takes them; object: what is given back is not looked at
-def measure(run: Trains, batches: Sequence[Any], profiled: bool = False, after: Callable[[float], object] = float) -> Measured:
+# object: what is given back is not looked at
+def measure(run: Trains[Batch], batches: Sequence[Batch], profiled: bool = False,
+            after: Callable[[float], object] = float) -> Measured:
     """Train on the batches, under a profiler if asked, and return bytes and losses; ``after`` gets each loss."""
     gradient, losses = 0, []
     with Profiler() if profiled else nullcontext() as profile:
@@ -78,8 +84,8 @@ def measure(run: Trains, batches: Sequence[Any], profiled: bool = False, after: 
     return Measured(gradient, losses, profile)
 
 
-# Any, object: as in measure
-def beside(kinds: Mapping[str, Callable[[], tuple[Trains, Sequence[Any]]]], rounds: int, profiled: bool = False,
+# object: as in measure
+def beside(kinds: Mapping[str, Callable[[], tuple[Trains[Batch], Sequence[Batch]]]], rounds: int, profiled: bool = False,
            after: Callable[[float], object] = float) -> Beside:
     """Train each kind on its batches, one after the other, then time steps of all in turn.
 
@@ -105,5 +111,5 @@ def beside(kinds: Mapping[str, Callable[[], tuple[Trains, Sequence[Any]]]], roun
     return Beside(found, compare(programs, rounds, profile=False) if len(programs) > 1 else None)
 
 
-def _next_step(run: Trains, batches: Iterator[Any]) -> None:  # Any: as in measure
+def _next_step(run: Trains[Batch], batches: Iterator[Batch]) -> None:
     run.step(next(batches)).wait_to_read()

@@ -101,9 +101,10 @@ class Example(running.Example):
         model.initialize()
         return model
 
-    def inputs(self, *columns: CSRNDArray) -> tuple[Any, ...]:
+    def inputs(self, *columns: NDArray) -> tuple[Any, ...]:
         """Return csr rows and their distinct columns."""
-        return columns[0], rows_of(columns[0])
+        x: Any = columns[0]
+        return x, rows_of(x)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

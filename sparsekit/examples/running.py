@@ -127,7 +127,7 @@ class Example(ABC):
         *rows, label = part
         return *rows, nd.array(label)
 
-    def inputs(self, *columns: Any) -> tuple[Any, ...]:  # Any: arrays
+    def inputs(self, *columns: NDArray) -> tuple[Any, ...]:
         """Return what the model takes of the columns of a batch without its labels; by default all."""
         return columns
 

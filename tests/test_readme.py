@@ -19,6 +19,19 @@ def test_the_readme_says_what_the_records_say():
         assert re.findall(pattern, path.read_text(encoding="utf-8")) == [text]
 
 
+def test_the_first_example_prints_what_the_readme_says(tmp_path, capsys):
+    """And the lines after it run."""
+    text = readme_tables.README.read_text(encoding="utf-8")
+    example, more = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[:2]
+    printed = re.findall(r"```text\n(.*?)```", text, flags=re.DOTALL)[0]
+    file = tmp_path / "example.py"
+    file.write_text(example, encoding="utf-8")
+    names = runpy.run_path(str(file))
+    assert capsys.readouterr().out == printed
+    for line in more.splitlines():
+        exec(line, names)
+
+
 def test_every_record_names_its_machine():
     for path in sorted((readme_tables.ROOT / "profiles").glob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))

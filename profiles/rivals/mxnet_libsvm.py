@@ -21,24 +21,24 @@ class Worker:
     def _batches(self, path, features):
         return mx.io.LibSVMIter(data_libsvm=path, data_shape=(int(features),), batch_size=BATCH)
 
-    def read(self, form, path, features):
+    def time(self, operation):
         start = time.perf_counter()
-        for _ in self._batches(path, features):
+        for _ in self._batches(self.path, self.features):
             pass
         mx.nd.waitall()
         return time.perf_counter() - start
 
-    def sums(self, form, path, features):
+    def load(self, path, features):
+        self.path, self.features = path, features
         total = numpy.zeros(4)
         for batch in self._batches(path, features):
             rows = BATCH - batch.pad
             data, label = batch.data[0], batch.label[0].asnumpy()[:rows]
             values = data.data.asnumpy()[:int(data.indptr[rows].asscalar())]
             total += rows, values.size, values.sum(dtype=numpy.float64), label.sum(dtype=numpy.float64)
-        return total.tolist()
+        return {"forms": {"read": {"": total.tolist()}}, "failed": {}}
 
-    def peak(self, form, path, features):
-        self.read(form, path, features)
+    def peak(self):
         return peak_memory()
 
 

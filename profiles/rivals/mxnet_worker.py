@@ -8,6 +8,7 @@ tutorial's own ("Sparse NDArrays with Gluon", third variant), reading batches wi
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 
@@ -43,8 +44,10 @@ class Worker:
         form = "the tutorial's code, grad_stype='row_sparse'; LibSVMIter"
         return {"name": "mxnet", "version": mx.__version__, "python": sys.version.split()[0], "form": form}
 
-    def prepare(self, path: str) -> bool:
-        """Open the LibSVM file beside the data set and build the network."""
+    def load(self, path: str) -> dict[str, object]:
+        """Open the LibSVM file beside the data set, if there is one, and build the network; the forms of each operation."""
+        if not os.path.exists(path):
+            return {"forms": {"add": {"": [], "waiting": []}, "chain": {"": []}}, "failed": {}}
         with open(path.replace(".npz", ".json")) as file:
             facts = json.load(file)
         batch, features = facts["batch_size"], facts["features"]
@@ -58,9 +61,13 @@ class Worker:
         self.network.initialize()
         self.trainer = mx.gluon.Trainer(self.network.collect_params(), "sgd")
         self.loss = mx.gluon.loss.SigmoidBinaryCrossEntropyLoss()
-        return True
+        return {"forms": {"epoch": {"": []}}, "failed": {}}
 
-    def epoch(self, threads: str = "") -> float:
+    def time(self, operation: str, form: str = "") -> float:
+        """Measure a form of an operation."""
+        return getattr(self, f"{operation}_{form}".rstrip("_"))()
+
+    def epoch(self) -> float:
         """Train one epoch; milliseconds."""
         start = time.perf_counter()
         self.reader.reset()
@@ -74,7 +81,7 @@ class Worker:
         mx.nd.waitall()
         return (time.perf_counter() - start) * 1e3
 
-    def add(self, threads: str = "") -> float:
+    def add(self) -> float:
         """Add two 4 x 4 arrays, waiting only at the end; microseconds a call."""
         left, right = mx.nd.ones((4, 4)), mx.nd.ones((4, 4))
         mx.nd.waitall()
@@ -84,7 +91,7 @@ class Worker:
         out.wait_to_read()
         return (time.perf_counter() - start) / ADD_CALLS * 1e6
 
-    def add_waiting(self, threads: str = "") -> float:
+    def add_waiting(self) -> float:
         """Add two 4 x 4 arrays, waiting for each result; microseconds a call."""
         left, right = mx.nd.ones((4, 4)), mx.nd.ones((4, 4))
         mx.nd.waitall()
@@ -93,7 +100,7 @@ class Worker:
             (left + right).wait_to_read()
         return (time.perf_counter() - start) / ADD_CALLS * 1e6
 
-    def chain(self, threads: str = "") -> float:
+    def chain(self) -> float:
         """Record ten elementwise operations on 4 x 4 arrays and run backward; microseconds."""
         x, scale, shift = mx.nd.ones((4, 4)), mx.nd.full((4, 4), 0.5), mx.nd.ones((4, 4))
         x.attach_grad()

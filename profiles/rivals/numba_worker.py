@@ -82,7 +82,7 @@ class Worker:
         form = "one compiled function for the whole step, written by hand for this network; batches parsed beforehand"
         return {"name": "numba", "version": numba.__version__, "python": sys.version.split()[0], "form": form}
 
-    def prepare(self, path):
+    def load(self, path):
         """Slice the data set into batches and make the weights."""
         with numpy.load(path) as stored:
             parts = {name: stored[name] for name in stored.files}
@@ -95,9 +95,9 @@ class Worker:
         shapes = [(int(parts["features"]), 128), (128,), (8, 128), (8,), (8,), (1,)]
         self.weights = [random.uniform(-0.07, 0.07, shape).astype(numpy.float32) for shape in shapes]
         self.memory = memory(batch)
-        return True
+        return {"forms": {"epoch": {"": []}}, "failed": {}}
 
-    def epoch(self):
+    def time(self, operation):
         """Train one epoch; milliseconds."""
         weights, held, start = self.weights, self.memory, time.perf_counter()
         for batch in self.batches:

@@ -21,17 +21,18 @@ class Worker:
     def _load(self, path, features):
         return load_svmlight_file(path, n_features=int(features), dtype=numpy.float32, zero_based=True)
 
-    def read(self, form, path, features):
+    def time(self, operation):
         start = time.perf_counter()
-        self._load(path, features)
+        self._load(self.path, self.features)
         return time.perf_counter() - start
 
-    def sums(self, form, path, features):
+    def load(self, path, features):
+        self.path, self.features = path, features
         data, label = self._load(path, features)
-        return [data.shape[0], data.nnz, float(data.data.sum(dtype=numpy.float64)), float(label.sum())]
+        sums = [data.shape[0], data.nnz, float(data.data.sum(dtype=numpy.float64)), float(label.sum())]
+        return {"forms": {"read": {"": sums}}, "failed": {}}
 
-    def peak(self, form, path, features):
-        self.read(form, path, features)
+    def peak(self):
         return peak_memory()
 
 

@@ -100,7 +100,7 @@ class Worker:
     def info(self):
         return {"name": "torch", "version": torch.__version__, "python": sys.version.split()[0]}
 
-    def prepare(self, name, path):
+    def load(self, path, name):
         torch.set_num_threads(2)
         with numpy.load(path) as stored:
             self.sizes = json.loads(str(stored["sizes"]))
@@ -116,7 +116,7 @@ class Worker:
         self.batches = [self._batch({key: value[one] for key, value in arrays.items()})
                         for one in range(len(next(iter(arrays.values()))))]
         self.states = None
-        return [float(self._step(batch)) for batch in self.batches]
+        return {"forms": {name: {"": [float(self._step(batch)) for batch in self.batches]}}, "failed": {}}
 
     def _batch(self, part):
         if "length" not in self.sizes:
@@ -143,7 +143,7 @@ class Worker:
             optimizer.step()
         return loss.detach()
 
-    def time(self):
+    def time(self, operation):
         start = time.perf_counter()
         for batch in self.batches:
             self._step(batch)

@@ -50,7 +50,7 @@ class Worker:
     def info(self):
         return {"name": "torch", "version": torch.__version__, "python": sys.version.split()[0]}
 
-    def prepare(self, path, optimizer):
+    def load(self, path, optimizer):
         self.forms = {}
         with numpy.load(path) as stored:
             shape, rows, values = (stored[name] for name in ("shape", "rows", "values"))
@@ -64,10 +64,10 @@ class Worker:
             run = make(optimizer, torch.ones(shape))
             if run is not None:
                 self.forms[form], weight = run
-                self.time(form)
-                moved[form] = float((weight.detach() - 1).abs_().sum(dtype=torch.float64))
+                self.time(optimizer, form)
+                moved[form] = [float((weight.detach() - 1).abs_().sum(dtype=torch.float64))]
                 moved[f"{form}_1_thread"] = moved[form]
-        return moved
+        return {"forms": {optimizer: moved}, "failed": {}}
 
     def _by_hand(self, optimizer, weight):
         step, count = BY_HAND[optimizer]
@@ -93,7 +93,7 @@ class Worker:
 
         return run, parameter
 
-    def time(self, form):
+    def time(self, operation, form):
         torch.set_num_threads(1 if form.endswith("_1_thread") else 2)
         start = time.perf_counter()
         self.forms[form.removesuffix("_1_thread")]()

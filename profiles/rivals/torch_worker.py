@@ -5,9 +5,9 @@ on standard input, one JSON line back on standard output:
 
 ``info``
     versions and settings.
-``prepare FILE.npz``
-    load the data set and parse it into batches, build the network.
-``epoch THREADS [by_hand]`` / ``add THREADS`` / ``chain THREADS``
+``load FILE.npz``
+    load the data set and parse it into batches, build the network; without a file, only ``add`` and ``chain`` are there.
+``time epoch FORM`` / ``time add`` / ``time chain``
     one measurement in milliseconds (epoch) or microseconds a call (add, chain).
 ``quit``
 
@@ -19,6 +19,7 @@ by a weight matrix with a sparse gradient; updates are ``torch.optim.SGD`` on th
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -54,8 +55,11 @@ class Worker:
         form = "EmbeddingBag(sparse=True), torch.optim.SGD; batches parsed beforehand"
         return {"name": "torch", "version": torch.__version__, "python": sys.version.split()[0], "form": form}
 
-    def prepare(self, path: str) -> bool:
-        """Slice the data set into batches and build the network."""
+    def load(self, path: str) -> dict[str, object]:
+        """Slice the data set, if there is one, into batches and build the network; the forms of each operation."""
+        threads = {"1_thread": [], "2_threads": []}
+        if not os.path.exists(path):
+            return {"forms": {"add": {"": []}, "chain": {"": []}}, "failed": {}}
         with numpy.load(path) as stored:
             parts = {name: stored[name] for name in stored.files}
         batch, indptr = int(parts["batch_size"]), parts["indptr"]
@@ -72,13 +76,17 @@ class Worker:
             )
         self.network = Network(int(parts["features"]))
         self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01)
-        return True
+        return {"forms": {"epoch": {**threads, "updates_by_hand": []}}, "failed": {}}
 
-    def epoch(self, threads: str = "1", form: str = "optimizer") -> float:
-        """Train one epoch; milliseconds."""
-        torch.set_num_threads(int(threads))
-        if form == "by_hand":
+    def time(self, operation: str, form: str = "") -> float:
+        """Measure a form of an operation; by hand there is one thread, as for additions."""
+        torch.set_num_threads(2 if form == "2_threads" else 1)
+        if form == "updates_by_hand":
             return self._epoch_by_hand()
+        return getattr(self, operation)()
+
+    def epoch(self) -> float:
+        """Train one epoch; milliseconds."""
         network, optimizer = self.network, self.optimizer
         criterion = torch.nn.functional.binary_cross_entropy_with_logits
         start = time.perf_counter()
@@ -100,18 +108,16 @@ class Worker:
                     parameter.add_(gradient, alpha=-0.01)
         return (time.perf_counter() - start) * 1e3
 
-    def add(self, threads: str = "1") -> float:
+    def add(self) -> float:
         """Add two 4 x 4 arrays; microseconds a call."""
-        torch.set_num_threads(int(threads))
         left, right = torch.ones(4, 4), torch.ones(4, 4)
         start = time.perf_counter()
         for _ in range(ADD_CALLS):
             left + right
         return (time.perf_counter() - start) / ADD_CALLS * 1e6
 
-    def chain(self, threads: str = "1") -> float:
+    def chain(self) -> float:
         """Record ten elementwise operations on 4 x 4 arrays and run backward; microseconds."""
-        torch.set_num_threads(int(threads))
         x = torch.ones(4, 4, requires_grad=True)
         scale, shift = torch.full((4, 4), 0.5), torch.ones(4, 4)
         head = torch.ones(4, 4)

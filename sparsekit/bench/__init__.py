@@ -16,35 +16,15 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ..base.errors import SparsekitError, UnknownNameError
 from ..cli import check_writable
-from . import (
-    arrays,
-    calls,
-    dist,
-    epoch,
-    estimators,
-    gpu,
-    harness,
-    libsvm,
-    models,
-    page,
-    torch_seen,
-    update,
-    variants,
-)
+from . import harness, page
+from .benches import BENCHES
 
 __all__ = ["main"]
-
-BENCHES: dict[str, harness.Bench] = {
-    "epoch": epoch.run, "dispatch": calls.dispatch, "import": calls.imports, "dot": arrays.dot, "convert": arrays.convert,
-    "update": update.run, "libsvm": libsvm.run, "models": models.models, "lstm": models.lstm, "dist": dist.run,
-    "sklearn": estimators.run, "gpu": gpu.run, "variants": variants.run, "torch": torch_seen.run}
-
 
 def _parser() -> argparse.ArgumentParser:
     benches = [textwrap.fill(f"{name:<11}{bench.what}", 79, initial_indent="  ",

@@ -1,36 +1,27 @@
-"""``sparsekit bench dot`` and ``convert``: products and conversions of sparse arrays, with equal results in all libraries."""
+"""Operations on arrays for ``sparsekit bench``: the arrays, the same for all libraries, and what is done with them here."""
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import ndarray
-from ..profiler import Profiler
-from . import harness
-from .harness import Bench, Contender, Report, Session, require_same
-from .protocol import OwnWorker
+import sparsekit as mx
+
+from ..base.optional import scipy_part
+from .worker import Form, Forms
 
 if TYPE_CHECKING:
+    from ..base.context import Context
     from ..base.types import Array
+    from ..ndarray.ndarray import NDArray
 
-__all__ = ["Worker", "convert", "dot", "measures_of", "moved_fact", "product_parts", "zipf"]
+__all__ = ["compulsory_bytes", "conversion_parts", "conversions", "gradient_parts", "product_parts", "products", "right_sums",
+           "transfer_parts", "transfers", "updates", "zipf"]
 
 Parts = dict[str, Any]
-Sections = list[tuple[str, Callable[[], Parts]]]
-
-HEADINGS = {
-    "csr_dense": "csr · dense", "csrT_dense": "csrᵀ · dense -> row_sparse", "csr_row_sparse": "csr · row_sparse",
-}
-CONVERSIONS = {
-    "dense_csr": "dense -> csr", "csr_dense": "csr -> dense", "dense_row_sparse": "dense -> row_sparse",
-    "row_sparse_dense": "row_sparse -> dense", "csr_row_sparse": "csr -> row_sparse", "row_sparse_csr": "row_sparse -> csr",
-}
 
 
 def zipf(random: np.random.Generator, size: tuple[int, ...], most: int, exponents: Array | float) -> Array:
@@ -73,156 +64,152 @@ def conversion_parts(shape: tuple[int, int], density: float, tall: tuple[int, in
     return {"dense": dense, "tall": high}
 
 
-#: Seconds for which one measurement repeats the call.
-LONG_ENOUGH = 0.03
-#: Bytes of the arrays that are copied to measure memory bandwidth; far larger than caches.
-COPIED_BYTES = 1 << 28
-
-Operations = dict[str, Callable[[], Any]]
-
-
-def products(parts: dict[str, Any]) -> Operations:
-    """Return products of a csr matrix: with a dense array, transposed with a dense array, and with a row_sparse array."""
-    shape, dot = tuple(int(size) for size in parts["shape"]), ndarray.sparse.dot
-    left = ndarray.sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
-    right, turned = ndarray.array(parts["right"]), ndarray.array(parts["turned"])
-    rows = ndarray.sparse.row_sparse_array((parts["kept"], parts["rows"]), shape=(shape[1], right.shape[1]))
-    return {"csr_dense": lambda: dot(left, right), "csrT_dense": lambda: dot(left, turned, transpose_a=True),
-            "csr_row_sparse": lambda: dot(left, rows)}
+def transfer_parts(rows: int, columns: int, density: float) -> Parts:
+    """Return a dense matrix with a share of ``density`` nonzeros, and its components as csr."""
+    random = np.random.default_rng(0)
+    dense = np.zeros((rows, columns), np.float32)
+    places = np.sort(random.choice(dense.size, int(dense.size * density), replace=False))
+    dense.reshape(-1)[places] = 1 + random.random(places.shape[0], dtype=np.float32)
+    return {"dense": dense, "data": dense.reshape(-1)[places], "indices": places % columns,
+            "indptr": np.searchsorted(places, np.arange(rows + 1) * columns)}
 
 
-def conversions(parts: dict[str, Any]) -> Operations:
-    """Return the conversion for every pair of storage types."""
-    dense, tall = ndarray.array(parts["dense"]), ndarray.array(parts["tall"])
-    matrix, rows, columns = dense.tostype("csr"), tall.tostype("row_sparse"), tall.tostype("csr")
-    return {"dense_csr": lambda: dense.tostype("csr"), "csr_dense": lambda: matrix.tostype("default"),
-            "dense_row_sparse": lambda: tall.tostype("row_sparse"), "row_sparse_dense": lambda: rows.tostype("default"),
-            "csr_row_sparse": lambda: columns.tostype("row_sparse"), "row_sparse_csr": lambda: rows.tostype("csr")}
+def gradient_parts(rows: int, width: int, stored: int, count: int, hot: bool = False) -> Parts:
+    """Return the rows and values of gradients of a weight; Zipf's law draws the rows if ``hot``."""
+    random = np.random.default_rng(0)
+    places = [np.sort(_rows(random, rows, stored, hot)) for _ in range(count)]
+    values = random.standard_normal((count, stored, width), dtype=np.float32)
+    return {"shape": np.array([rows, width]), "rows": np.array(places), "values": values}
 
 
-class Worker(OwnWorker):
-    """The worker of this library, with the operations on the arrays that were loaded last; rivals use the same protocol.
-
-    ``load FILE.npz`` lists the operations, ``time OPERATION`` measures one (microseconds per call), ``moved OPERATION`` returns
-    the bytes that it moves, and ``bandwidth`` the copy rate of the memory (bytes per second).
-    """
-
-    def load(self, path: str) -> dict[str, Any]:
-        """Read the arrays and return the operations, each with the sum and sum of magnitudes of its result."""
-        self.operations: Operations = {}
-        with np.load(path) as stored:
-            parts = {name: stored[name] for name in stored.files}
-        self.operations = conversions(parts) if "dense" in parts else products(parts)
-        found = {}
-        for name, function in self.operations.items():
-            result = function()
-            values = (result if result.stype == "default" else result.data).asnumpy()
-            totals = np.sum(values, dtype=np.float64), np.sum(np.abs(values), dtype=np.float64)
-            found[name] = {"": [float(number) for number in totals]}
-        return {"forms": found, "failed": {}}
-
-    def time(self, operation: str) -> float:
-        """Return microseconds per call: the median of three runs of ``LONG_ENOUGH`` seconds, after one to warm up."""
-        function = self.operations[operation]
-        start, calls = time.perf_counter(), 0
-        while time.perf_counter() - start < LONG_ENOUGH:
-            function()
-            calls += 1
-        repeats = min(2000, calls)
-        taken = []
-        for _ in range(3):
-            start = time.perf_counter()
-            for _ in range(repeats):
-                function()
-            taken.append((time.perf_counter() - start) / repeats)
-        return statistics.median(taken) * 1e6
-
-    def moved(self, operation: str) -> int:
-        """Return the bytes that the operation reads and writes, as the profiler counts them."""
-        with Profiler() as prof:
-            self.operations[operation]()
-        return sum(int(record["bytes"]) for record in prof.records if record["kind"] == "op")
-
-    def bandwidth(self) -> float:
-        """Return the bytes per second that one thread copies between large arrays, counting reads and writes."""
-        source = np.ones(COPIED_BYTES // 8)
-        target = np.empty_like(source)
-        taken = []
-        for _ in range(5):
-            start = time.perf_counter()
-            np.copyto(target, source)
-            taken.append(time.perf_counter() - start)
-        return 2 * COPIED_BYTES / min(taken)
-
-
-def measures_of(operation: str, workers: dict[str, harness.Worker], loaded: dict[str, Any]) -> dict[str, Callable[[], float]]:
-    """Return what measures each form of an operation in each library, by name.
-
-    Raises
-    ------
-    SparsekitError
-        If one computes another result.
-    """
-    expected = loaded["sparsekit"]["forms"][operation][""]
-    found: dict[str, Callable[[], float]] = {}
-    for name, worker in workers.items():
-        for form, totals in loaded[name]["forms"].get(operation, {}).items():
-            require_same(f"{name} {form}", f"returns for {operation} the sums", totals, expected, atol=1e-3 * expected[1])
-            found[f"{name} {form.replace('_', ' ')}".strip()] = partial(worker.ask, "time", operation, *([form] if form else []))
+def _rows(random: np.random.Generator, rows: int, stored: int, hot: bool) -> Array:
+    """The rows that one gradient stores, in any order."""
+    others: Array = random.choice(rows, stored, replace=False)
+    if not hot:
+        return others
+    drawn = zipf(random, (4 * stored,), rows, 1.05)
+    distinct, first = np.unique(np.concatenate([drawn, others]), return_index=True)
+    found: Array = distinct[np.argsort(first)[:stored]]
     return found
 
 
-def _tables(session: Session, sections: Sections, headings: dict[str, str]) -> None:
-    workers = session.start("arrays")
-    own, path = workers["sparsekit"], session.folder / "arrays.npz"
-    speed = session.bandwidth(own)
-    for title, parts in sections:
-        np.savez(path, **parts())
-        loaded = {name: worker.ask("load", path) for name, worker in workers.items()}
-        for name, answer in loaded.items():
-            session.report.notes += [f"{title}: {name} cannot do {what}: {why}" for what, why in answer["failed"].items()]
-        for operation in loaded["sparsekit"]["forms"]:
-            measures = measures_of(operation, workers, loaded)
-            session.table(f"{title}: {headings[operation]}", "µs", measures, session.against,
-                          partial(moved_fact, own.ask("moved", operation), speed))
+def _read(path: str, words: tuple[str, ...]) -> tuple[Parts, Context]:
+    """The arrays of a file, and the device that they are for: the GPU if a word says so."""
+    with np.load(path) as stored:
+        return {name: stored[name] for name in stored.files}, mx.gpu(0) if "gpu" in words else mx.cpu()
 
 
-def moved_fact(moved: int, speed: float, contenders: list[Contender]) -> str:
-    """The bytes that the first contender moves, and how fast that is beside a copy."""
-    rate = moved / (Report.median(contenders[0]) * 1e-6)
-    return f"sparsekit moves {moved:,} bytes at {rate / 1e9:.2f} GB/s, {rate / speed:.0%} of the copy rate"
+def _sums(array: NDArray) -> tuple[float, float]:
+    """Return sum and sum of magnitudes of an array's stored values."""
+    kept: Any = array  # Any: an array of either kind
+    values = (kept if array.stype == "default" else kept.data).asnumpy()
+    return np.sum(values, dtype=np.float64), np.sum(np.abs(values), dtype=np.float64)
 
 
-def _products(session: Session) -> None:
-    quick = session.quick
-    kdd, features = (20_216_830, 1_000_000) if not quick else (20_000, 10_000)
-    sections: Sections = [(f"{batch} x {kdd:,}, 36 per row, x 1", partial(product_parts, batch, kdd, 36, 1))
-                          for batch in (64, 512, 8192)[: 1 if quick else 3]]
-    sections.append((f"1,024 x {features:,}, 100 per row, x 128", partial(product_parts, 1024, features, 100, 128)))
-    sections += [(f"{batch:,} x {columns:,}, {stored} per row by Zipf's law, x {width}",
-                  partial(product_parts, batch, columns, stored, width, True))
-                 for batch, columns, stored, width in ((64 if quick else 8192, kdd, 36, 1), (1024, features, 100, 128))]
-    _tables(session, sections, HEADINGS)
+def _forms(functions: dict[str, Callable[[], Any]]) -> Forms:
+    """One form of each operation, in microseconds."""
+    return {name: {"": Form(function, _sums, 1e6)} for name, function in functions.items()}
 
 
-def _conversions(session: Session) -> None:
-    shape, tall, rows = ((2000, 5000), (100_000, 128), 1000) if not session.quick else ((50, 80), (200, 8), 10)
-    sections: Sections = [
-        (f"{shape[0]:,} x {shape[1]:,}, {density:.0%} stored; {tall[0]:,} x {tall[1]}, {rows:,} rows",
-         partial(conversion_parts, shape, density, tall, rows)) for density in (0.01, 0.1)[: 1 if session.quick else 2]]
-    _tables(session, sections, CONVERSIONS)
+def products(path: str, *words: str) -> Forms:
+    """Products of a csr matrix, and on a GPU the gradient of an embedding that looks up the matrix's columns."""
+    parts, ctx = _read(path, words)
+    shape, dot = tuple(int(size) for size in parts["shape"]), mx.nd.sparse.dot
+    left = mx.nd.sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=shape, ctx=ctx)
+    right, turned = mx.nd.array(parts["right"], ctx=ctx), mx.nd.array(parts["turned"], ctx=ctx)
+    found = {"csr_dense": lambda: dot(left, right), "csrT_dense": lambda: dot(left, turned, transpose_a=True)}
+    if ctx == mx.cpu():
+        rows = mx.nd.sparse.row_sparse_array((parts["kept"], parts["rows"]), shape=(shape[1], right.shape[1]))
+        return _forms({**found, "csr_row_sparse": lambda: dot(left, rows)})
+    looking = mx.nd.array(parts["indices"], ctx=ctx, dtype="int64")
+    slopes = mx.nd.repeat(turned, repeats=looking.shape[0] // turned.shape[0], axis=0)
+    right.attach_grad(stype="row_sparse")
+    with mx.autograd.record():
+        looked_up = mx.nd.Embedding(looking, right, input_dim=shape[1], output_dim=right.shape[1], sparse_grad=True)
+
+    def gradient() -> object:
+        mx.autograd.backward([looked_up], [slopes], retain_graph=True)
+        return right.grad
+
+    return _forms({**found, "embedding_gradient": gradient})
 
 
-dot = Bench(
-    # The widths are that of the KDD-2010 data set (times a vector) and a million columns (times 128).
-    "Measure products of csr matrices with dense and row_sparse arrays, in microseconds.", "Products of sparse arrays", (11, 2),
-    _products, (
-        "csrᵀ · dense: every library returns the nonzero rows and their ascending, unique indices, as a gradient needs them.",
-        "scipy and mkl renumber the columns with numpy.unique first; dense_result is scipy's plain left.T @ right.",
-        "csr · row_sparse: the right side stores the rows that the product reads; rivals find them with searchsorted.",
-    ))
-convert = Bench(
-    "Measure conversions between all storage types, in microseconds.", "Conversions of storage types", (11, 2), _conversions, (
-        "row_sparse has no counterpart in scipy: numpy gathers and scatters the rows.",
-        "csr <-> row_sparse convert the tall array; MXNet and PyTorch do not have these conversions.",
-    ))
+def conversions(path: str, *words: str) -> Forms:
+    """The conversion for every pair of storage types."""
+    parts, _ = _read(path, words)
+    dense, tall = mx.nd.array(parts["dense"]), mx.nd.array(parts["tall"])
+    matrix, rows, columns = dense.tostype("csr"), tall.tostype("row_sparse"), tall.tostype("csr")
+    return _forms({"dense_csr": lambda: dense.tostype("csr"), "csr_dense": lambda: matrix.tostype("default"),
+                   "dense_row_sparse": lambda: tall.tostype("row_sparse"), "row_sparse_dense": lambda: rows.tostype("default"),
+                   "csr_row_sparse": lambda: columns.tostype("row_sparse"), "row_sparse_csr": lambda: rows.tostype("csr")})
+
+
+def transfers(path: str, *words: str) -> Forms:
+    """Copies of a matrix to the device and back, dense and as csr."""
+    parts, ctx = _read(path, words)
+    here, host = mx.nd.array(parts["dense"], ctx=mx.cpu()), mx.cpu()
+    sparse = mx.nd.sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=here.shape, ctx=host)
+    pairs = {"dense_in": (here, ctx), "csr_in": (sparse, ctx), "dense_out": (here.as_in_context(ctx), host),
+             "csr_out": (sparse.as_in_context(ctx), host)}
+    return _forms({name: partial(array.as_in_context, target) for name, (array, target) in pairs.items()})
+
+
+OPTIMIZERS: dict[str, tuple[str, dict[str, float]]] = {
+    "sgd": ("sgd", {"learning_rate": 0.01}), "momentum": ("sgd", {"learning_rate": 0.01, "momentum": 0.9}),
+    "adam": ("adam", {"learning_rate": 0.001}), "adagrad": ("adagrad", {"learning_rate": 0.01})}
+#: Number of states of the weight's size for each optimizer.
+STATES = {"sgd": 0, "momentum": 1, "adam": 2, "adagrad": 1}
+
+
+def updates(path: str, *words: str) -> Forms:
+    """Lazy steps of optimizers, with each gradient in turn; told apart by how much they change a weight of ones."""
+    parts, ctx = _read(path, words)
+    shape = tuple(int(size) for size in parts["shape"])
+    gradients = [mx.nd.sparse.row_sparse_array((data, rows), shape=shape, ctx=ctx)
+                 for data, rows in zip(parts["values"], parts["rows"], strict=True)]
+    return {name: {"": _stepping(name, mx.nd.ones(shape, ctx=ctx), gradients)} for name in words if name in OPTIMIZERS}
+
+
+def _stepping(name: str, weight: NDArray, gradients: list[Any]) -> Form:
+    kind, settings = OPTIMIZERS[name]
+    updater = mx.optimizer.get_updater(mx.optimizer.create(kind, **settings))
+
+    def run() -> None:
+        for gradient in gradients:
+            updater(0, gradient, weight)
+
+    return Form(run, lambda _: [float(np.abs(weight.asnumpy() - 1).sum(dtype=np.float64))], 1e6 / len(gradients))
+
+
+def compulsory_bytes(operation: str, parts: Mapping[str, Any]) -> int:
+    """Return the bytes that an operation must read and write at least: each row that it needs once.  0 for an epoch."""
+    if operation in STATES:
+        rows, width = parts["values"].shape[1:]
+        return int(rows * (8 + 4 * width * (1 + 2 * (1 + STATES[operation]))))
+    if operation.startswith(("dense_", "csr_in", "csr_out")) and "dense" in parts:
+        names = ("dense",) if operation.startswith("dense") else ("data", "indices", "indptr")
+        return sum(int(parts[name].nbytes) for name in names)
+    if operation == "epoch":
+        return 0
+    distinct, width, stored = parts["rows"].shape[0], parts["right"].shape[1], parts["data"].shape[0]
+    matrix = sum(int(parts[name].nbytes) for name in ("data", "indices", "indptr"))
+    if operation == "csr_dense":
+        return int(matrix + distinct * width * 4 + parts["turned"].nbytes)
+    if operation == "csrT_dense":
+        return int(matrix + parts["turned"].nbytes + distinct * (width * 4 + 8))
+    return int(stored * 8 + stored * width * 4 + distinct * (width * 4 + 8))
+
+
+def right_sums(operation: str, parts: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return sum and sum of magnitudes of what an operation gives, by numpy and scipy; None for what has no rule here."""
+    if operation.startswith(("dense_", "csr_in", "csr_out")) and "dense" in parts:
+        made = parts["dense"]
+    elif operation in ("csr_dense", "csrT_dense", "embedding_gradient"):
+        data = np.ones_like(parts["data"]) if operation == "embedding_gradient" else parts["data"]
+        places = np.searchsorted(parts["rows"], parts["indices"])
+        shape = parts["turned"].shape[0], parts["rows"].shape[0]
+        matrix = scipy_part("sparse").csr_matrix((data, places, parts["indptr"]), shape)
+        made = matrix @ parts["kept"] if operation == "csr_dense" else matrix.T @ parts["turned"]
+    else:
+        return None
+    return float(np.sum(made, dtype=np.float64)), float(np.sum(np.abs(made), dtype=np.float64))

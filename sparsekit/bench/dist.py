@@ -1,21 +1,36 @@
-"""``sparsekit bench dist``: training with servers and workers on this machine, in processes of their own."""
+"""``sparsekit bench dist``: training with servers and workers on this machine, in processes of their own.
+
+The functions at the end are what workers run; ``mx.dist.run`` starts them.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
+import statistics
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .. import dist
+import numpy as np
+
+import sparsekit as mx
+
 from ..base.errors import SparsekitError
 from ..base.optional import optional_import
 from ..dist.transport import LocalCluster
-from . import dist_worker
-from .harness import TRIAL_ROUNDS, Bench, Contender, Report, Session, wait_for_cores
+from .harness import TRIAL_ROUNDS, Contender, Report, Session, wait_for_cores
 
-__all__ = ["allowed", "run"]
+if TYPE_CHECKING:
+    from ..base.types import Array
+    from ..kvstore.dist import DistKVStore
+    from ..ndarray.ndarray import NDArray
+    from ..ndarray.sparse import CSRNDArray, RowSparseNDArray
+
+#: A csr batch, its labels, and the rows of the weight that it needs.
+Batch: TypeAlias = "tuple[CSRNDArray, NDArray, NDArray]"
+
+__all__ = ["allowed", "measure", "recovery", "rows", "training", "trips"]
 
 SIZES: dict[str, dict[str, int]] = {
     "trips": {"calls": 20, "megabytes": 4, "mxnet_rows": 40_000},
@@ -31,21 +46,15 @@ QUICK: dict[str, dict[str, int]] = {
 }
 
 
-def _tables(session: Session) -> None:
+def measure(session: Session) -> None:
+    """Measure all, in one cluster."""
     session.report.versions["ray"] = str(optional_import("ray", "dist", "`sparsekit bench dist`").__version__)
-    with _cluster():
+    mx.dist.connect()
+    try:
         for make in (_trips, _trainings, _recovery):
             make(session.report, QUICK if session.quick else SIZES)
-
-
-@contextmanager
-def _cluster() -> Iterator[None]:
-    """One cluster for all jobs."""
-    dist.connect()
-    try:
-        yield
     finally:
-        dist.disconnect()
+        mx.dist.disconnect()
 
 
 def _rounds(report: Report) -> Iterator[int]:
@@ -58,20 +67,16 @@ def _rounds(report: Report) -> Iterator[int]:
 
 def _job(work: Callable[..., Any], sizes: dict[str, int], **settings: object) -> list[Any]:  # Any: as in dist.run
     given: dict[str, Any] = {"workers": 1, "servers": 1, **settings}
-    results: list[Any] = dist.run(work, **given, kwargs=sizes)
+    results: list[Any] = mx.dist.run(work, **given, kwargs=sizes)
     return results
-
-
-def _contender(name: str) -> Contender:
-    return Contender(name, float)
 
 
 def _trips(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     """A trip, a push and MXNet's 40,000 x 1, with one worker and one server, with and without a journal."""
-    names = {what: [_contender(name) for name in (*WITH_AND_WITHOUT, WITHOUT_RAY)] for what in ("trip", "push", "column")}
+    names = {what: [Contender(name, float) for name in (*WITH_AND_WITHOUT, WITHOUT_RAY)] for what in ("trip", "push", "column")}
     for _ in _rounds(report):
-        jobs = [_job(dist_worker.trips, sizes["trips"], journal=journal)[0] for journal in (True, False)]
-        jobs += LocalCluster().run(functools.partial(dist_worker.trips, **sizes["trips"]))
+        jobs = [_job(trips, sizes["trips"], journal=journal)[0] for journal in (True, False)]
+        jobs += LocalCluster().run(functools.partial(trips, **sizes["trips"]))
         for what, contenders in names.items():
             for contender, found in zip(contenders, jobs, strict=True):
                 contender.values.append(found[what])
@@ -87,17 +92,17 @@ WITHOUT_RAY = "in one process, without a journal"
 
 def _trainings(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     """Steps with and without a journal, samples per second of one and of two workers, and bytes on the wire."""
-    steps = [_contender(name) for name in WITH_AND_WITHOUT]
-    wire = _contender("rows that the batch needs")
+    steps = [Contender(name, float) for name in WITH_AND_WITHOUT]
+    wire = Contender("rows that the batch needs", float)
     for number in _rounds(report):
         order = [*zip(steps, (True, False), strict=True)]
         for contender, journal in order if number % 2 else reversed(order):
-            found = _job(dist_worker.training, sizes["training"], workers=2, servers=2, journal=journal)
+            found = _job(training, sizes["training"], workers=2, servers=2, journal=journal)
             contender.values.append(max(one["seconds"] for one in found) * 1e3)
         wire.values.append(sum(one["bytes"] for one in found) / len(found) / 1e6)
     small = "{features:,} x 1, batch {batch:,} of {stored} values".format(**sizes["training"])
     report.add(f"a step of 2 workers and 2 servers: {small}", "ms", steps, against=steps[0].name)
-    whole = _contender("the whole model, both ways")
+    whole = Contender("the whole model, both ways", float)
     whole.values = [2 * 4 * sizes["training"]["features"] / 1e6] * report.rounds
     report.add(f"bytes on the wire, a step of one worker: {small}", "MB", [wire, whole], against=wire.name)
     _speeds(report, sizes["heavy"])
@@ -105,10 +110,10 @@ def _trainings(report: Report, sizes: dict[str, dict[str, int]]) -> None:
 
 def _speeds(report: Report, sizes: dict[str, int]) -> None:
     """Samples per second of one and of two workers."""
-    speeds = [_contender("1 worker, 2 servers"), _contender("2 workers, 2 servers")]
+    speeds = [Contender("1 worker, 2 servers", float), Contender("2 workers, 2 servers", float)]
     most: list[float] = []
     for _ in _rounds(report):
-        alone, both = (_job(dist_worker.training, sizes, workers=workers, servers=2) for workers in (1, 2))
+        alone, both = (_job(training, sizes, workers=workers, servers=2) for workers in (1, 2))
         for contender, found in zip(speeds, (alone, both), strict=True):
             contender.values.append(len(found) * sizes["batch"] / max(one["seconds"] for one in found) / 1e3)
         most.append(allowed(alone, both))
@@ -130,10 +135,10 @@ def allowed(alone: list[dict[str, float]], both: list[dict[str, float]], cores: 
 
 def _recovery(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     """The step in which a server is killed."""
-    killed = _contender("the step in which a server is killed")
+    killed = Contender("the step in which a server is killed", float)
     sums = set()
     for _ in _rounds(report):
-        found = _job(dist_worker.recovery, sizes["recovery"], servers=2)[0]
+        found = _job(recovery, sizes["recovery"], servers=2)[0]
         killed.values.append(found["seconds"])
         sums.add(found["sum"])
     if len(sums) > 1:
@@ -141,17 +146,116 @@ def _recovery(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     report.add("kill -9 of a server, until the step is done: {features:,} x 1".format(**sizes["recovery"]), "s", [killed])
 
 
-NOTES = (
-    "Workers and servers are processes of this machine, started by Ray; what they send crosses no cable.",
-    "The journal is in the folder for temporary files; each push is in it before it is acknowledged (fsync=False).",
-    ("A step: the gradient of a batch (logistic regression on csr) is pushed and the rows of the next batch are pulled, in one "
-     "round trip; AdaGrad runs on the servers."),
-    "Bytes are those of arrays, counted by the worker: row numbers and values, sent and received.",
-    "The whole model: 4 bytes a weight, pushed as a gradient and pulled.",
-    ("What the cores allow: the time of one worker's step, twice, over the processor time of all processes of a step of two, "
-     "shared by the cores."),
-)
-run = Bench(
-    "Measure training with servers and workers: a trip, a push, the journal, two workers, a killed server, bytes on the wire.",
-    "Servers and workers on one machine", (5, 1), _tables, NOTES,
-    alone=("`bench dist` measures only this library.", "leave out --rival."))
+# --------------------------------------------------------------------------- what workers run
+
+#: Columns of the weight whose pushes are timed: 64 bytes a row.
+WIDTH = 16
+
+#: Calls that are not counted.
+WARM_UP = 10
+
+
+def rows(rank: int, step: int, features: int, batch: int, stored: int) -> Array:
+    """The columns of a batch: ``stored`` in each row, small ones more often, the same for the same rank and step."""
+    random = np.random.default_rng([rank, step])
+    found: Array = np.minimum(np.expm1(random.random((batch, stored)) * np.log(features + 1.0)).astype(np.int64), features - 1)
+    return found
+
+
+def _median(calls: int, call: Callable[[], object]) -> float:
+    """The median time of a call in milliseconds, after some that are not counted, in which Ray maps its shared memory."""
+    times = []
+    for _ in range(WARM_UP + calls):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[WARM_UP:]) * 1e3
+
+
+def trips(calls: int, megabytes: int, mxnet_rows: int) -> dict[str, float]:
+    """Milliseconds of an idle round trip, of a push and a pull of one row, and of a push and pull of one column; one worker."""
+    kv = mx.kv.create("dist_sync")
+    count = megabytes * 1_000_000 // (4 * WIDTH)
+    kv.init(["one", "column"], [mx.nd.zeros((1,)), mx.nd.zeros((mxnet_rows, 1))])
+    kv.init("table", mx.nd.sparse.zeros("row_sparse", (4 * count, WIDTH)))
+    kv.set_optimizer(mx.optimizer.AdaGrad(learning_rate=0.1))
+    one, column = mx.nd.zeros((1,)), mx.nd.ones((mxnet_rows, 1))
+    places = np.sort(np.random.default_rng(0).permutation(4 * count)[:count])
+    gradient = mx.nd.sparse.row_sparse_array((np.ones((count, WIDTH), "f"), places), shape=(4 * count, WIDTH))
+    first, number = mx.nd.sparse.zeros("row_sparse", (4 * count, WIDTH)), mx.nd.array([0])
+
+    def push() -> None:
+        kv.push("table", gradient)
+        kv.row_sparse_pull("table", out=first, row_ids=number)
+
+    return {"trip": _median(10 * calls, lambda: kv.pull("one", out=one)), "push": _median(calls, push),
+            "column": _median(calls, lambda: kv.pushpull("column", column))}
+
+
+def training(features: int, batch: int, stored: int, steps: int) -> dict[str, Any]:
+    """Train logistic regression on ``features`` row-sparse weights; each worker has batches of its own."""
+    kv = mx.kv.create("dist_sync")
+    kv.init("weight", mx.nd.sparse.zeros("row_sparse", (features, 1)))
+    kv.set_optimizer(mx.optimizer.AdaGrad(learning_rate=0.1, rescale_grad=1.0 / batch / kv.num_workers))
+    batches = [_batch(kv.rank, step, features, batch, stored) for step in range(steps + 3)]
+    weight = mx.nd.sparse.zeros("row_sparse", (features, 1))
+    servers = [server.pid for server in mx.dist.servers()] if kv.rank == 0 else []
+    kv.row_sparse_pull("weight", out=weight, row_ids=batches[0][2])
+    for number in range(steps + 2):
+        if number == 2:
+            kv._barrier()
+            before, used, start = kv.statistics(), _computed(servers), time.perf_counter()
+        _step(kv, weight, batches[number], batches[number + 1][2])
+    seconds, after = time.perf_counter() - start, kv.statistics()
+    moved = sum(after[what] - before[what] for what in ("bytes_sent", "bytes_received"))
+    cpu, work = (now - then for now, then in zip(_computed(servers), used, strict=True))
+    return {"seconds": seconds / steps, "bytes": moved / steps, "cpu": cpu / steps, "servers": work / steps}
+
+
+def _batch(rank: int, step: int, features: int, batch: int, stored: int) -> Batch:
+    """A csr batch, its labels, and the rows of the weight that it needs."""
+    columns = rows(rank, step, features, batch, stored)
+    random = np.random.default_rng([rank, step, 1])
+    places = (np.repeat(np.arange(batch), stored), columns.ravel())
+    data = mx.nd.sparse.csr_matrix((random.random(columns.size, np.float32), places), shape=(batch, features))
+    return data, mx.nd.array(random.integers(0, 2, (batch, 1))), mx.nd.array(np.unique(columns), dtype="int64")
+
+
+def _step(kv: DistKVStore, weight: RowSparseNDArray, batch: Batch, following: NDArray) -> None:
+    """One step: the gradient of a batch is pushed, and the rows of the next batch are pulled, in one round trip."""
+    data, label, _ = batch
+    error = mx.nd.sigmoid(mx.nd.sparse.dot(data, weight)) - label
+    gradient = mx.nd.sparse.dot(data, error, transpose_a=True, forward_stype="row_sparse")
+    kv.push_pull_rows("weight", gradient, out=weight, row_ids=following)
+
+
+def _computed(servers: list[int]) -> tuple[float, float]:
+    """Seconds that this process has computed, and those of the servers' processes, which rank 0 alone counts."""
+    return time.process_time(), sum(map(_time_of, servers))
+
+
+def _time_of(pid: int) -> float:
+    """Seconds that a process has computed, by its clock in Linux; /proc counts in hundredths, longer than a step."""
+    try:
+        return time.clock_gettime(~pid << 3 | 2)
+    except OSError:
+        return 0.0
+
+
+def recovery(features: int, batch: int, stored: int, steps: int) -> dict[str, float]:
+    """Seconds that a step takes whose server is ended by SIGKILL before it, and whether the weights are as if it had not been."""
+    kv = mx.kv.create("dist_sync")
+    kv.init("weight", mx.nd.sparse.zeros("row_sparse", (features, 1)))
+    kv.set_optimizer(mx.optimizer.AdaGrad(learning_rate=0.1, rescale_grad=1.0 / batch))
+    batches = [_batch(kv.rank, step, features, batch, stored) for step in range(steps + 1)]
+    weight = mx.nd.sparse.zeros("row_sparse", (features, 1))
+    kv.row_sparse_pull("weight", out=weight, row_ids=batches[0][2])
+    seconds = 0.0
+    for number in range(steps):
+        start = time.perf_counter()
+        if number == steps // 2:
+            mx.dist.kill_server(0)
+        _step(kv, weight, batches[number], batches[number + 1][2])
+        if number == steps // 2:
+            seconds = time.perf_counter() - start
+    return {"seconds": seconds, "sum": float(weight.data.asnumpy().astype(np.float64).sum())}

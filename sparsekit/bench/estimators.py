@@ -13,7 +13,7 @@ import numpy as np
 from ..base.errors import SparsekitError
 from ..base.optional import optional_import
 from ..datasets import load_docstrings
-from .harness import Bench, Session
+from .harness import Session
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     #: An estimator of scikit-learn's kind.
     Estimator: TypeAlias = Any
 
-__all__ = ["run"]
+__all__ = ["PACKAGES", "measure"]
 
 #: Packages whose docstrings are told apart: the first from the others.
 PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib")
@@ -151,7 +151,8 @@ def _beside_sgd(session: Session, data: Data, what: str) -> None:
                f"{own.name}={setting:g}, batches of {batch}, accuracy {accuracy:.4f}")
 
 
-def _tables(session: Session) -> None:
+def measure(session: Session) -> None:
+    """Measure the time to equal accuracy."""
     ways, report, quick = _ways(), session.report, session.quick
     data = _data(QUICK if quick else COLUMNS)
     report.versions["sklearn"] = optional_import("sklearn", "sklearn", "sparsekit bench sklearn").__version__
@@ -168,19 +169,3 @@ def _tables(session: Session) -> None:
     packages = PACKAGES[:3] if quick else None
     for names, what in ((("numpy", "scipy"), "numpy or scipy against the rest"), (None, "each package a class")):
         _beside_sgd(session, _data(QUICK if quick else COLUMNS, names, packages), what)
-
-
-NOTES = (
-    f"the label is whether a docstring is from {PACKAGES[0]} or from {', '.join(PACKAGES[1:])}; rows are float32, of length 1.",
-    "the accuracy is that on the test rows, which the best of each estimator's settings and passes reaches, less 0.002.",
-    "each estimator has the setting that reaches it in the fewest passes; LogisticRegression has iterations of lbfgs.",
-    ("the other tables have the docstrings of all default packages of load_docstrings that are installed, and SGDClassifier with "
-     "its own settings, which stops by itself; SparseClassifier has the passes and the best rate that reach its accuracy."),
-    "all run in one process, in turn; what is measured is training alone, as time of the processor with that of all threads.",
-)
-run = Bench(
-    "Measure the time in which SparseClassifier, SGDClassifier and LogisticRegression reach the same accuracy on text.",
-    "Estimators on sparse text, to equal accuracy", (11, 2), _tables, NOTES,
-    alone=(
-        "sparsekit bench sklearn takes no --rival: it runs scikit-learn in its own process.",
-        "leave out --rival, and run it with a Python that has scikit-learn."))

@@ -110,9 +110,9 @@ class Worker:
         self.close()
 
 
-def start_own(module: str = "worker", settings: Mapping[str, str] | None = None) -> Worker:
-    """Start a worker of this library: a module of this package, run by the current Python, with environment variables."""
-    return Worker("sparsekit", [sys.executable, "-c", f"from sparsekit.bench.protocol import main; main({module!r})"], settings)
+def start_own(settings: Mapping[str, str] | None = None, python: str = sys.executable) -> Worker:
+    """Start the worker of this library by a Python, the current one by default, with environment variables."""
+    return Worker("sparsekit", [python, "-c", "from sparsekit.bench.worker import main; main()"], settings)
 
 
 #: The folder with the scripts of rivals, set by ``sparsekit bench --rivals``.
@@ -315,24 +315,23 @@ class Session:
     def __init__(self, report: Report, rivals: dict[str, str], quick: bool, folder: Path, stack: ExitStack) -> None:
         self.report, self.rivals, self.quick, self.folder, self.stack = report, rivals, quick, folder, stack
         self.against = "sparsekit" if rivals else ""
+        self._speed: float | None = None
 
-    def own(self, module: str = "worker", settings: Mapping[str, str] | None = None) -> Worker:
-        """Start a worker of this library, which ends with the run."""
-        return self.stack.enter_context(start_own(module, settings))
+    def note_versions(self, name: str, info: Mapping[str, Any]) -> None:
+        """Note what a rival says of itself."""
+        self.report.versions[name] = info["version"]
+        self.report.versions.update({f"{name}: {what}": text for what, text in info.get("more", {}).items()})
 
-    def start(self, kind: str = "worker", stack: ExitStack | None = None, own: str = "") -> dict[str, Worker]:
-        """Start the worker of this library's module ``own`` (``kind`` by default) and the rivals' ``NAME_kind.py``, by name."""
-        ends = stack or self.stack
-        workers = {"sparsekit": ends.enter_context(start_own(own or kind)), **start_rivals(self.rivals, ends, kind)}
-        for name, worker in workers.items():
-            self.report.versions[name] = worker.ask("info")["version"]
-        return workers
-
-    def bandwidth(self, own: Worker) -> float:
-        """Measure and note the bytes per second that one thread copies."""
-        speed = float(own.ask("bandwidth"))
-        self.report.notes.append(f"memory: one thread copies {speed / 1e9:.1f} GB/s, counting reads and writes.")
-        return speed
+    def bandwidth(self, device: str = "cpu") -> float:
+        """Return the bytes per second that are copied on a device, measured and noted once."""
+        if self._speed is None:
+            with start_own() as own:
+                if device == "gpu":
+                    self.note_versions("sparsekit", {"version": __version__, "more": own.ask("device")})
+                self._speed = float(own.ask("bandwidth", device))
+            who = "a copy on the device moves" if device == "gpu" else "one thread copies"
+            self.report.notes.append(f"memory: {who} {self._speed / 1e9:.1f} GB/s, counting reads and writes.")
+        return self._speed
 
     def table(self, heading: str, unit: str, measures: Mapping[str, Callable[[], float]], against: str = "",
               fact: str | Callable[[list[Contender]], str] = "", warm_up: int = 1, rounds: int = 0) -> list[Contender]:
@@ -356,12 +355,16 @@ class Session:
         self.report.add(heading, unit, contenders, against, fact if isinstance(fact, str) else fact(contenders))
         return contenders
 
-    def once(self, heading: str, unit: str, values: Mapping[str, float], against: str = "") -> None:
-        """Add a table of values that are counted, or measured once."""
+    def values(self, heading: str, unit: str, values: Mapping[str, Sequence[float]], against: str = "") -> None:
+        """Add a table of values that were measured elsewhere."""
         contenders = [Contender(name, float) for name in values]
         for contender in contenders:
-            contender.values = [values[contender.name]]
+            contender.values = list(values[contender.name])
         self.report.add(heading, unit, contenders, against)
+
+    def once(self, heading: str, unit: str, values: Mapping[str, float], against: str = "") -> None:
+        """Add a table of values that are counted, or measured once."""
+        self.values(heading, unit, {name: [value] for name, value in values.items()}, against)
 
 
 class Bench(NamedTuple):

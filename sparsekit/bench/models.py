@@ -6,18 +6,32 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .harness import Bench, Contender, Report, Session, require_same
+import sparsekit as mx
+
+from ..examples.factorization_machine import FactorizationMachine, rows_of
+from ..examples.language_model import LanguageModel
+from ..examples.linear_classification import LogisticRegression
+from ..examples.matrix_factorization import MatrixFactorization
+from ..examples.sampled_softmax import accidental_hits
+from ..examples.wide_and_deep import WideAndDeep
+from .harness import Report, Session
+from .rows import Around, Row, Table, Who
+from .worker import Form, Forms
 
 if TYPE_CHECKING:
     from ..base.types import Array, ShapeLike
+    from ..gluon.block import HybridBlock
+    from ..gluon.parameter import Parameter
+    from ..ndarray.ndarray import NDArray
+    from ..ndarray.sparse import CSRNDArray
 
-__all__ = ["lstm", "models"]
+__all__ = ["lstm", "models", "steps"]
 
 #: Number of batches that take turns; together they touch more rows than fit a cache.
 BATCHES = 8
@@ -69,7 +83,7 @@ def _columns(random: np.random.Generator, size: int, rows: int, stored: int) -> 
     return _frequent(random, each, (rows, stored)) + np.arange(stored) * each
 
 
-def batches_of(name: str, sizes: dict[str, int]) -> dict[str, Any]:
+def batches_of(name: str, sizes: Mapping[str, int]) -> dict[str, Any]:
     """Return the arrays of all batches of a workload."""
     random = np.random.default_rng(0)
     shape = (BATCHES, sizes["batch"])
@@ -86,7 +100,7 @@ def batches_of(name: str, sizes: dict[str, int]) -> dict[str, Any]:
     return made
 
 
-def _texts(random: np.random.Generator, sizes: dict[str, int]) -> dict[str, Any]:
+def _texts(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[str, Any]:
     """Return input words, classes (next words, then samples) and logarithms of their expected counts, for each batch."""
     words, samples = sizes["words"], sizes["samples"]
     text = _frequent(random, words, (BATCHES, sizes["length"] + 1, sizes["batch"]))
@@ -102,75 +116,150 @@ def _distinct(random: np.random.Generator, words: int, samples: int) -> Array:
     return drawn[np.sort(np.unique(drawn, return_index=True)[1])[:samples]]
 
 
-def _write(session: Session, name: str, sizes: dict[str, int], arrays: dict[str, Any]) -> str:
-    path = session.folder / f"{name}.npz"
+#: A large epsilon, so that AdaGrad does not amplify gradients that are rounding errors.
+RATE, EPSILON = 0.002, 1e-6
+
+
+def _csr(columns: Array, values: Array, width: int) -> CSRNDArray:
+    starts = np.arange(0, columns.size + 1, columns.shape[1])
+    return mx.nd.sparse.csr_matrix((values.ravel(), columns.ravel(), starts), shape=(len(columns), width))
+
+
+def linear(sizes: Mapping[str, int]) -> tuple[HybridBlock, Callable[..., list[Any]]]:
+    """Return a logistic regression, and a function that makes its inputs from the arrays of a batch."""
+    return LogisticRegression(sizes["features"]), lambda one: [_csr(one["columns"], one["values"], sizes["features"])]
+
+
+def machine(sizes: Mapping[str, int]) -> tuple[HybridBlock, Callable[..., list[Any]]]:
+    """Return a factorization machine, whose step finds the distinct columns of the batch, and its inputs."""
+    def inputs(one: dict[str, Array]) -> list[Any]:
+        return [_csr(one["columns"], one["values"], sizes["features"]), None]
+
+    return FactorizationMachine(sizes["features"], sizes["factors"]), inputs
+
+
+def factorization(sizes: Mapping[str, int]) -> tuple[HybridBlock, Callable[..., list[Any]]]:
+    """Return a matrix factorization and its inputs."""
+    model = MatrixFactorization(sizes["users"], sizes["items"], sizes["factors"])
+    return model, lambda one: [mx.nd.array(one[name], dtype="int64") for name in ("user", "item")]
+
+
+def wide_and_deep(sizes: Mapping[str, int]) -> tuple[HybridBlock, Callable[..., list[Any]]]:
+    """Return a wide-and-deep model and its inputs; its categories are consecutive rows of one table."""
+    model = WideAndDeep(sizes["columns"], [sizes["rows"] // sizes["categories"]] * sizes["categories"], sizes["width"],
+                        (sizes["hidden"], sizes["hidden"] // 2))
+    return model, lambda one: [_csr(one["columns"], one["values"], sizes["columns"]), mx.nd.array(one["codes"], dtype="int64")]
+
+
+def language(sizes: Mapping[str, int]) -> tuple[HybridBlock, Callable[..., list[Any]]]:
+    """Return a language model, with a projection if ``sizes`` has one, and its inputs."""
+    model = LanguageModel(sizes["words"], sizes["width"], sizes["hidden"], sizes["projection"], bool(sizes.get("sparse", 1)))
+
+    def inputs(one: dict[str, Array]) -> list[Any]:
+        target, drawn = np.split(one["classes"], [one["data"].size])
+        return [mx.nd.array(one["data"], dtype="int64"), mx.nd.array(one["classes"], dtype="int64"),
+                mx.nd.array(one["log_expected"][:, None]), accidental_hits(target, drawn)]
+
+    return model, inputs
+
+
+MODELS: dict[str, Callable[..., Any]] = {
+    "linear": linear, "machine": machine, "factorization": factorization, "wide_and_deep": wide_and_deep, "language": language,
+    "projected": language}
+
+
+def fill(parameters: Iterable[Parameter]) -> None:
+    """Initialize the parameters, largest first, with the numbers that rivals draw: 0.05 times normal, 0 for vectors."""
+    for number, parameter in enumerate(sorted(parameters, key=lambda one: -int(np.prod(one.shape)))):
+        values: Any = np.zeros(parameter.shape, np.float32)
+        if len(parameter.shape) > 1:
+            values = np.random.default_rng(number).standard_normal(parameter.shape, np.float32)
+            values *= 0.05
+        store = parameter.data()._store  # in place, since the peak memory is measured; a row_sparse weight has all rows
+        (store if parameter.stype == "default" else store.data)[...] = values
+
+
+class _Steps:
+    """A model and batches that take turns; a language model carries its states from batch to batch."""
+
+    def __init__(self, path: str, name: str, sparse: bool) -> None:
+        with np.load(path) as stored:
+            sizes = {**json.loads(str(stored["sizes"])), "sparse": int(sparse)}
+            arrays = {key: stored[key] for key in stored.files if key != "sizes"}
+        self.model, inputs = MODELS[name](sizes)
+        self.model.initialize()
+        fill(self.model.collect_params().values())
+        trainer = mx.gluon.Trainer(self.model.collect_params(), "adagrad", {"learning_rate": RATE, "eps": EPSILON})
+        parts = [{key: value[number] for key, value in arrays.items()} for number in range(len(next(iter(arrays.values()))))]
+        self.batches = [inputs(part) for part in parts]
+        self.states: Any = self.model.lstm.begin_state(sizes["batch"]) if "length" in sizes else None
+        loss = None
+        if self.states is None:
+            loss = mx.gluon.loss.L2Loss() if name == "factorization" else mx.gluon.loss.SigmoidBinaryCrossEntropyLoss()
+            self.batches = [[*batch, mx.nd.array(part["label"])] for batch, part in zip(self.batches, parts, strict=True)]
+        self.train = mx.gluon.TrainStep(self.model, loss, trainer)
+
+    def step(self, batch: Sequence[Any]) -> NDArray:
+        loss: NDArray
+        if self.states is not None:
+            data, *candidates = batch
+            loss, self.states = self.train((data, self.states, *candidates), batch_size=data.size)
+            return loss
+        if batch[1] is None:  # the rows of the row_sparse weights that the batch needs
+            batch = [batch[0], rows_of(batch[0]), batch[2]]
+        *inputs, label = batch
+        loss = self.train(inputs, label, label.shape[0])
+        return loss
+
+    def run(self) -> list[NDArray]:
+        return [self.step(batch) for batch in self.batches]
+
+
+def steps(path: str, name: str, sparse: str = "sparse") -> Forms:
+    """A step with each batch, told apart by the losses, and the bytes of all gradients."""
+    made = _Steps(path, name, sparse == "sparse")
+    parameters = made.model.collect_params().values()
+    return {name: {"": Form(made.run, lambda losses: [float(loss.mean().asscalar()) for loss in losses],
+                            1e3 / len(made.batches))},
+            "gradients": {"": Form(lambda: sum(int(one.grad()._store.nbytes) for one in parameters))}}
+
+
+def _write(name: str, sizes: Mapping[str, int], most: int, path: str) -> None:
+    arrays = {key: array[:most] for key, array in batches_of(name, sizes).items()}
     np.savez(path, sizes=np.array(json.dumps(sizes)), **arrays)
-    return str(path)
 
 
-def _models(session: Session) -> None:
+#: What is compared under the profiler.
+PROFILED = {"profiler on": "on", "profiler off": "off", "profiler on, until totals are known": "known"}
+
+
+def models(session: Session) -> list[Row]:
+    """A training step of each example's model, and the peak memory of its process."""
+    rows = []
     for name, sizes in (QUICK if session.quick else WORKLOADS).items():
-        path, heading = _write(session, name, sizes, batches_of(name, sizes)), HEADINGS[name].format(**sizes)
-        with ExitStack() as stack:  # each model in new processes
-            workers = session.start("models", stack, "models_worker")
-            losses = {one: worker.ask("prepare", name, path) for one, worker in workers.items()}
-            for one, found in losses.items():
-                require_same(one, "has losses", found, losses["sparsekit"])
-            session.table(heading, "ms", {one: partial(worker.ask, "time") for one, worker in workers.items()}, session.against,
-                          partial(_speeds, sizes))
-            session.once(f"peak memory of the process: {heading}", "MB",
-                         {one: worker.ask("peak") / 1e6 for one, worker in workers.items()}, session.against)
-            session.table(f"under the profiler: {heading}", "ms",
-                          {title: partial(workers["sparsekit"].ask, command, PASSES) for title, command in PROFILED},
-                          against="profiler on")
+        heading = HEADINGS[name].format(**sizes)
+        tables = (Table(heading, name, fact=partial(_speeds, sizes)),
+                  Table(f"peak memory of the process: {heading}", once="peak"),
+                  Table(f"under the profiler: {heading}", name, under=PROFILED, against="profiler on"))
+        rows.append(Row("models:steps", tables, partial(_write, name, sizes, BATCHES), (name,), rivals="models"))
+    return rows
 
 
-def _lstm(session: Session) -> None:
+def lstm(session: Session) -> list[Row]:
+    """A step of the LSTM on the slides with dense and with row-sparse gradients."""
     sizes = LSTM_QUICK if session.quick else LSTM
-    arrays = {name: array[:LSTM_BATCHES] for name, array in batches_of("projected", sizes).items()}
     heading = "LSTM {hidden:,} projected to {projection}, {words:,} words, {samples:,} samples, batch {batch} x {length}".format(
         **sizes)
-    workers, losses = {}, {}
-    for name, sparse in ((DENSE, 0), ("row-sparse gradients", 1)):
-        workers[name] = session.own("models_worker")
-        path = _write(session, str(sparse), {**sizes, "sparse": sparse}, arrays)
-        losses[name] = workers[name].ask("prepare", "projected", path)
-        require_same(name, "has losses", losses[name], losses[DENSE])
-    session.table(f"a step: {heading}", "ms", {name: partial(worker.ask, "time") for name, worker in workers.items()}, DENSE)
-    for what, command in (("bytes of all gradients", "gradients"), ("peak memory of the process", "peak")):
-        session.once(f"{what}: {heading}", "MB", {name: worker.ask(command) / 1e6 for name, worker in workers.items()}, DENSE)
+    own = {DENSE: Who(("dense",)), "row-sparse gradients": Who(("sparse",))}
+    tables = (Table(f"a step: {heading}", "projected", against=DENSE),
+              Table(f"bytes of all gradients: {heading}", once="value gradients", against=DENSE),
+              Table(f"peak memory of the process: {heading}", once="peak", against=DENSE))
+    return [Row("models:steps", tables, partial(_write, "projected", sizes, LSTM_BATCHES), ("projected",), own)]
 
 
-#: Titles and commands of what is compared under the profiler.
-PROFILED = (("profiler on", "time_profiled"), ("profiler off", "time"), ("profiler on, until totals are known", "time_digested"))
-#: Steps with each batch under one profiler.
-PASSES = 4
-
-
-def _speeds(sizes: dict[str, int], contenders: list[Contender]) -> str:
+def _speeds(sizes: Mapping[str, int], around: Around) -> str:
     """Format the words per second of a language model; "" for other models."""
     if "length" not in sizes:
         return ""
     words = sizes["batch"] * sizes["length"]
-    return "; ".join(f"{one.name}: {words / Report.median(one) * 1e3:,.0f} words per second" for one in contenders)
-
-
-models = Bench(
-    "Measure a training step of each example's model, in milliseconds, and the peak memory, in MB.",
-    "Training steps of models with sparse gradients", (7, 2), _models, (
-        "all: float32, AdaGrad, the same initial values and batches, the same losses; batches take turns.",
-        ("sparsekit: the models of sparsekit.examples, each step a gluon.TrainStep; weights of the factorization machine are "
-         "row_sparse."),
-        ("torch: EmbeddingBag and Embedding with sparse=True, nn.LSTM with proj_size, Adagrad on sparse gradients, 2 threads; "
-         "the factorization machine looks up its vectors once."),
-        "language model: the samples are drawn beforehand and are the same for all; states are carried from batch to batch.",
-    ))
-lstm = Bench(
-    "Measure a step of the slides' LSTM with dense and row-sparse gradients: time, gradients and peak memory.",
-    "A step of the slides' LSTM", (5, 2), _lstm, (
-        "An embedding, an LSTM with projection, a sampled softmax, AdaGrad; float32; a step is one gluon.TrainStep.",
-        "Both begin with the same weights, take the same batches in turn, and have the same losses.",
-        "dense: the gradients of embedding and output layer have a row for each word; row-sparse: for each word that occurs.",
-        "The slides' text has 793,471 words; dense weights, gradients and states of so many take 10 GB.",
-    ), alone=("`bench lstm` measures only this library.",
-              "`sparsekit bench models --rival …` compares with other libraries."))
+    return "; ".join(f"{one.name}: {words / Report.median(one) * 1e3:,.0f} words per second" for one in around.contenders)

@@ -12,7 +12,7 @@ from ..base import displays
 from ..base.errors import DataFileError
 from ..cli import check_writable
 from ..figures.bars import bars_figure
-from .variants import LABELS
+from .benches import LABELS
 
 __all__ = ["main", "sections_of"]
 

@@ -1,199 +1,202 @@
-"""The worker of this library for ``sparsekit bench epoch``, ``dispatch`` and ``variants``; rivals use the same protocol.
+"""The process that runs this library for ``sparsekit bench``; the scripts of rivals answer to the same words.
 
-It reads one command per line from standard input and answers with a line of JSON: ``info``, ``prepare FILE.npz [VARIANT]``,
-``epoch``, ``epoch_profiled``, ``epoch_digested``, ``epoch_parsed``, ``epoch_hybrid``, ``epoch_train_step``,
-``epoch_train_step_profiled``, ``read`` and ``batch`` (milliseconds), ``trace FILE BATCHES`` (saves a profile), ``add`` and
-``chain`` (microseconds per call).
+It reads a command per line from standard input and answers with a line of JSON.  ``load CASE PATH WORD…`` sets up a case, such
+as ``arrays:products``, and returns its forms by operation, each with the numbers that tell results apart.  ``time OPERATION
+FORM`` measures one; ``under PROFILER …`` does it under a profiler.  ``moved``, ``value``, ``peak``, ``bandwidth`` and ``trace``
+count bytes.  The scripts of rivals know ``info``, ``load PATH WORD…``, ``time``, ``peak`` and ``mean``.
 """
 
 from __future__ import annotations
 
-import gc
+import importlib
 import json
+import platform
+import statistics
+import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import sparsekit as mx
+import numpy as np
 
-from ..demo.variants import FullyConnected, FullyConnectedSparse
-from .protocol import OwnWorker
+from ..base.version import __version__
+from ..profiler import Profiler
 
-if TYPE_CHECKING:
-    from ..gluon.block import HybridBlock
-    from ..gluon.trainer import Trainer
-    from ..io.data import DataBatch
+__all__ = ["Form", "Forms", "Worker", "main", "serve"]
 
-
-__all__ = ["VARIANTS", "Worker"]
-
-ADD_CALLS = 5000
-CHAIN_CALLS = 300
-
-#: Batches before a profile, so that it has no one-time costs: the updates are compiled at the third.
+#: Seconds for which one measurement repeats the call, those under a profiler, and the most repetitions.
+LONG_ENOUGH, PROFILED, MOST = 0.03, 0.1, 2000
+#: Bytes of the arrays that are copied to measure memory bandwidth; far larger than caches.
+COPIED_BYTES = 1 << 28
+#: Calls before a trace, so that it has no one-time costs: the updates are compiled at the third.
 UNRECORDED = 5
 
-#: Constructors of the first layer of each variant, called with the number of features.
-VARIANTS = {
-    "row_sparse": lambda features: FullyConnectedSparse(features, 128, "row_sparse"),
-    "sparse_forward": lambda features: FullyConnectedSparse(features, 128, "default"),
-    "dense": lambda features: FullyConnected(features, 128),
-}
+
+class Form(NamedTuple):
+    """What is measured.
+
+    Attributes
+    ----------
+    run : callable
+    total : callable
+        Gives the numbers of a result that tell it apart from other results.
+    scale : float
+        What the seconds of a call are multiplied with, such as 1e6 for microseconds.
+    """
+
+    run: Callable[[], Any]
+    total: Callable[[Any], Sequence[float]] = lambda result: ()
+    scale: float = 1e3
 
 
-class Worker(OwnWorker):
-    """The commands, and the reader and network that they share."""
+#: Forms by operation and name.
+Forms = dict[str, dict[str, Form]]
 
-    def prepare(self, path: str, variant: str = "row_sparse") -> bool:
-        """Open the LibSVM file beside ``path`` and build the network."""
-        with open(path.replace(".npz", ".json"), encoding="utf-8") as file:
-            facts = json.load(file)
-        features, batch = facts["features"], facts["batch_size"]
-        self.net: Any = None
-        self.trainer: Any = None
-        self.hybrid: Any = None
-        self.train_step: Any = None  # Any, in these: of the library that is measured
-        self.parsed: list[Any] = []
-        gc.collect()  # a dense variant holds a gigabyte
-        self.reader = mx.io.LibSVMIter(
-            data_libsvm=path.replace(".npz", ".libsvm"), data_shape=(features,), batch_size=batch
-        )
-        self.net, self.trainer = self._network(variant, features)
-        self.loss = mx.gluon.loss.SigmoidBinaryCrossEntropyLoss()
-        self.variant, self.features = variant, features
-        return True
 
-    def _network(self, variant: str, features: int) -> tuple[HybridBlock, Trainer]:
-        """Build the tutorial's network and its trainer."""
-        net: Any = mx.gluon.nn.HybridSequential()
-        net.add(VARIANTS[variant](features), mx.gluon.nn.Activation("sigmoid"))
-        net.add(FullyConnected(128, 8), mx.gluon.nn.Activation("sigmoid"))
-        net.add(FullyConnected(8, 1), mx.gluon.nn.Activation("sigmoid"))
-        net.initialize()
-        return net, mx.gluon.Trainer(net.collect_params(), "sgd")
+def _torch_profiler(**more: bool) -> AbstractContextManager[object]:
+    from torch import profiler  # type: ignore[import-not-found, unused-ignore]
 
-    def _step(self, batch: DataBatch) -> None:
-        data, label = batch.data[0], batch.label[0]
-        with mx.autograd.record():
-            loss = self.loss(self.net(data), label)
-        loss.backward()
-        self.trainer.step(data.shape[0])
-        loss.wait_to_read()
+    found: AbstractContextManager[object] = profiler.profile(activities=[profiler.ProfilerActivity.CPU], **more)
+    return found
 
-    def epoch(self) -> float:
-        """Train one epoch, reading included, and return the milliseconds."""
-        start = time.perf_counter()
-        self.reader.reset()
-        for batch in self.reader:
-            self._step(batch)
-        return (time.perf_counter() - start) * 1e3
 
-    def epoch_profiled(self) -> float:
-        """Return the milliseconds of ``epoch`` under the profiler."""
-        with mx.Profiler():
-            return self.epoch()
+#: What may watch a measurement.
+PROFILERS: dict[str, Callable[[], Any]] = {
+    "off": nullcontext, "on": Profiler, "known": Profiler, "seen": lambda: Profiler(torch=True), "bare": _torch_profiler,
+    "torch": lambda: _torch_profiler(record_shapes=True, profile_memory=True)}
 
-    def epoch_digested(self) -> float:
-        """Return the milliseconds of ``epoch`` under the profiler, including the computation of the totals."""
-        start = time.perf_counter()
-        with mx.Profiler() as prof:
-            self.epoch()
-        _ = prof.totals
-        return (time.perf_counter() - start) * 1e3
 
-    def epoch_hybrid(self) -> float:
-        """Return the milliseconds of ``epoch_parsed`` with network and loss hybridized."""
-        if self.hybrid is None:
-            self.hybrid = (*self._network(self.variant, self.features), mx.gluon.loss.SigmoidBinaryCrossEntropyLoss())
-            for block in (self.hybrid[0], self.hybrid[2]):
-                block.hybridize()
-        eager = self.net, self.trainer, self.loss
-        self.net, self.trainer, self.loss = self.hybrid
-        try:
-            return self.epoch_parsed()
-        finally:
-            self.net, self.trainer, self.loss = eager
+class Worker:
+    """The commands, and the forms that were loaded last."""
 
-    def epoch_train_step(self) -> float:
-        """Return the milliseconds of ``epoch_parsed`` by ``gluon.TrainStep``."""
-        if self.train_step is None:
-            net, trainer = self._network(self.variant, self.features)
-            self.train_step = mx.gluon.TrainStep(net, mx.gluon.loss.SigmoidBinaryCrossEntropyLoss(), trainer)
-        batches = self._parsed()
-        start = time.perf_counter()
-        for batch in batches:
-            self.train_step(batch.data[0], batch.label[0]).wait_to_read()
-        return (time.perf_counter() - start) * 1e3
+    def __init__(self) -> None:
+        self.forms: Forms = {}
+        self._cuda: Any = None  # Any: cupy's
 
-    def epoch_train_step_profiled(self) -> float:
-        """Return the milliseconds of ``epoch_train_step`` under the profiler."""
-        with mx.Profiler():
-            return self.epoch_train_step()
+    def info(self) -> dict[str, Any]:
+        """Return names and versions."""
+        return {"name": "sparsekit", "version": __version__, "python": platform.python_version()}
 
-    def _parsed(self) -> list[Any]:  # Any: batches
-        if not self.parsed:
-            self.reader.reset()
-            self.parsed = list(self.reader)
-        return self.parsed
+    def load(self, case: str, path: str, *words: str) -> dict[str, Any]:
+        """Set up a case, run each form once, and return the numbers of its results."""
+        self.forms = {}  # frees the last case before the next is set up
+        module, _, function = case.partition(":")
+        made = getattr(importlib.import_module(f"sparsekit.bench.{module}"), function)(path, *words)
+        self._cuda = importlib.import_module("cupy").cuda if "gpu" in words else None
+        self.forms = made
+        return {"failed": {}, "forms": {operation: {name: [float(number) for number in form.total(form.run())]
+                                                    for name, form in forms.items()} for operation, forms in made.items()}}
 
-    def epoch_parsed(self) -> float:
-        """Train one epoch on batches read beforehand, as for PyTorch and JAX, and return the milliseconds."""
-        batches = self._parsed()
-        start = time.perf_counter()
-        for batch in batches:
-            self._step(batch)
-        return (time.perf_counter() - start) * 1e3
+    def time(self, operation: str, name: str = "") -> float:
+        """Measure a form: one call if it takes long enough, else the median of three runs of ``LONG_ENOUGH`` seconds."""
+        form = self.forms[operation][name.replace("_", " ")]
+        spent, calls = 0.0, 0
+        while spent < LONG_ENOUGH and calls < MOST:
+            spent, calls = spent + self._seconds(form.run, 1), calls + 1
+        taken = [spent] if calls == 1 else [self._seconds(form.run, calls) for _ in range(3)]
+        return statistics.median(taken) / calls * form.scale
 
-    def read(self) -> float:
-        """Read all batches of an epoch and return the milliseconds."""
-        start = time.perf_counter()
-        self.reader.reset()
-        for _ in self.reader:
-            pass
-        return (time.perf_counter() - start) * 1e3
+    def _seconds(self, run: Callable[[], object], calls: int) -> float:
+        """Seconds that calls take, between two CUDA events on a GPU."""
+        if self._cuda is None:
+            start = time.perf_counter()
+            for _ in range(calls):
+                run()
+            return time.perf_counter() - start
+        before, after = self._cuda.Event(), self._cuda.Event()
+        before.record()
+        for _ in range(calls):
+            run()
+        after.record()
+        after.synchronize()
+        return float(self._cuda.get_elapsed_time(before, after)) / 1e3
 
-    def batch(self) -> float:
-        """Train one batch and return the milliseconds, reading excluded."""
-        self.reader.reset()
-        batch = next(iter(self.reader))
-        start = time.perf_counter()
-        self._step(batch)
-        return (time.perf_counter() - start) * 1e3
+    def under(self, profiler: str, operation: str, name: str = "") -> float:
+        """Measure a form under a profiler, whose start and end do not count; ``known`` counts them, and the totals."""
+        form, calls = self.forms[operation][name.replace("_", " ")], 0
+        begun = time.perf_counter()
+        with PROFILERS[profiler]() as seen:
+            start = time.perf_counter()
+            while not calls or time.perf_counter() - start < PROFILED:
+                form.run()
+                calls += 1
+            spent = time.perf_counter() - start
+        if profiler == "known":
+            _ = seen.totals
+            spent = time.perf_counter() - begun
+        return spent / calls * form.scale
 
-    def trace(self, path: str, batches: str) -> dict[str, Any]:
-        """Profile some batches, save the profile, and return peak and gradient bytes and the number of densifications."""
+    def operators(self, operation: str) -> int:
+        """Return the operators that a call runs, those of PyTorch included."""
+        with Profiler(torch="torch" in sys.modules) as seen:
+            self.forms[operation][""].run()
+        return sum(record["kind"] == "op" for record in seen.records)
+
+    def moved(self, operation: str) -> int:
+        """Return the bytes that an operation reads and writes, as the profiler counts them."""
+        with Profiler() as seen:
+            self.forms[operation][""].run()
+        return sum(int(record["bytes"]) for record in seen.records if record["kind"] == "op")
+
+    def value(self, operation: str) -> float:
+        """Return what a form gives."""
+        return float(self.forms[operation][""].run())
+
+    def peak(self) -> int:
+        """Return the peak memory of this process in bytes."""
+        with open("/proc/self/status", encoding="ascii") as status:  # getrusage would count the parent's memory too
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+    def bandwidth(self, device: str = "cpu", size: str = str(COPIED_BYTES)) -> float:
+        """Return the bytes per second that are copied between two arrays, by one thread on a CPU; reads and writes count."""
+        library = np if device == "cpu" else importlib.import_module("cupy")
+        self._cuda = None if device == "cpu" else library.cuda
+        source = library.ones(int(size) // 8)
+        target = library.empty_like(source)
+        return 2 * int(source.nbytes) / min(self._seconds(lambda: target.__setitem__(slice(None), source), 1) for _ in range(5))
+
+    def device(self) -> dict[str, str]:
+        """Return the versions of what a GPU needs, and its name."""
+        cupy: Any = importlib.import_module("cupy")
+        runtime = cupy.cuda.runtime
+        name = runtime.getDeviceProperties(0)["name"]
+        return {"cupy": cupy.__version__, "CUDA runtime": str(runtime.runtimeGetVersion()), "CUDA driver":
+                str(runtime.driverGetVersion()), "device": name.decode() if isinstance(name, bytes) else name}
+
+    def trace(self, operation: str, path: str, calls: str) -> int:
+        """Profile some calls, save the profile, and return the bytes at the peak."""
+        run = self.forms[operation][""].run
         for _ in range(UNRECORDED):
-            self.reader.reset()
-            self._step(next(iter(self.reader)))
-        self.reader.reset()
-        with mx.Profiler() as prof:
-            for _, batch in zip(range(int(batches)), self.reader, strict=False):
-                self._step(batch)
-                prof.step()
-        prof.save(path)
-        weight = next(iter(self.net.collect_params().values()))
-        gradient = weight.grad()
-        return {"peak": prof.memory["peak_bytes"], "gradient": gradient.nbytes, "densified": prof.densified}
+            run()
+        with Profiler() as seen:
+            for _ in range(int(calls)):
+                run()
+                seen.step()
+        seen.save(Path(path))
+        return int(seen.memory["peak_bytes"])
 
-    def add(self) -> float:
-        """Add two 4 x 4 arrays and return the microseconds per call."""
-        ones: Any = mx.nd.ones
-        left, right = ones((4, 4)), ones((4, 4))
-        start = time.perf_counter()
-        for _ in range(ADD_CALLS):
-            left + right
-        return (time.perf_counter() - start) / ADD_CALLS * 1e6
 
-    def chain(self) -> float:
-        """Record ten elementwise operations on 4 x 4 arrays, run backward, and return the microseconds."""
-        nd: Any = mx.nd
-        x, scale, shift = nd.ones((4, 4)), nd.full((4, 4), 0.5), nd.ones((4, 4))
-        x.attach_grad()
-        start = time.perf_counter()
-        for _ in range(CHAIN_CALLS):
-            with mx.autograd.record():
-                y = x
-                for _ in range(5):
-                    y = y * scale
-                    y = y + shift
-            y.backward()
-        return (time.perf_counter() - start) / CHAIN_CALLS * 1e6
+def _mean_of(worker: object, least: str, command: str, *words: str) -> float:
+    """The mean of what a command answers, called until the sum of that is ``least``: milliseconds of epochs, for instance."""
+    values: list[float] = [getattr(worker, command)(*words)]
+    while sum(values) < float(least):
+        values.append(getattr(worker, command)(*words))
+    return sum(values) / len(values)
+
+
+def serve(worker: object) -> None:
+    """Run commands, which are names of methods of ``worker``, until the end of input; ``mean LEAST COMMAND`` repeats one."""
+    for line in sys.stdin:
+        command, *words = line.split()
+        try:
+            answer = {"ok": _mean_of(worker, *words) if command == "mean" else getattr(worker, command)(*words)}
+        except Exception as error:  # reported to the parent process
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+def main() -> None:
+    """Serve; what the processes of this library run."""
+    serve(Worker())

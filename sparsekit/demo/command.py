@@ -22,13 +22,13 @@ from ..cli import INTERRUPTED
 from ..datasets import DocstringData, load_docstrings
 from ..datasets.docstrings import PACKAGES
 from ..io import save_libsvm
-from .compare import MARGIN, conclusion, disturbed, judge, table
+from .compare import MARGIN, conclusion, headline, judge, table, unreliable
 from .interrupt import check, stoppable
 from .page import Findings, about_data, write
 from .progress import stage
-from .settings import MOST_BATCHES, Settings, parse
-from .training import Outcome, train, train_on_all, warm_up
-from .variants import VARIANTS, Variant, needed_memory
+from .settings import Settings, parse
+from .training import compare, train_on_all
+from .variants import VARIANTS, Variant, needed_memory, needed_together
 
 __all__ = ["main"]
 
@@ -40,7 +40,7 @@ sparsekit demo: the same model, trained three ways on real text
   1  read the docstrings of the installed Python packages; no network is used
   2  count their words, hashed into {features:,} features: a sparse data set, saved and read as LibSVM
   3  train on the same batches with dense arrays, with sparse input, and with a row-sparse gradient
-  4  check that the losses agree, compare time and memory, write one HTML report
+  4  check that the losses agree, compare memory and time, write one HTML report
 
 {length}; Ctrl-C stops it without leaving files.
 """
@@ -75,21 +75,26 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(settings: Settings) -> int:
     start = time.monotonic()
-    length = "Takes some seconds" if settings.units * settings.features < 2**24 else "Takes about a minute"
+    length = "Takes some seconds" if settings.units * settings.features < 2**24 else "Takes about half a minute"
     _say(PLAN.format(features=settings.features, length=length))
-    chosen, skipped = _fitting(settings, machine.available_memory())
+    free = machine.available_memory()
+    chosen, skipped = _fitting(settings, free)
     with _folder(settings.output) as folder:
         data = _data(settings)
         train_path, test_path = _save(data, folder)
         _say(wrapped(f"Data: {about_data(data, settings)}"), "")
-        outcomes = _compare(chosen, train_path, len(data.train.label), settings)
+        settings = settings._replace(batches=min(settings.batches, math.ceil(len(data.train.label) / settings.batch_size)))
+        load = machine.OtherLoad()
+        with stage("first batches", settings.batches * len(chosen)) as shown:
+            outcomes = compare(chosen, train_path, settings, shown, free is None or needed_together(chosen, settings) <= free)
+        others = load.cores()
         with stage("row-sparse, all data", settings.epochs) as shown:
             trained = train_on_all(VARIANTS[-1], train_path, test_path, settings, shown)
-        verdict = judge(outcomes)
-        share = float(data.test.label.mean())
-        warning = disturbed([*outcomes, trained])
+        outcomes[-1] = outcomes[-1]._replace(gradient=trained.gradient, rows=trained.rows)
+        verdict, share = judge(outcomes), float(data.test.label.mean())
+        warning = unreliable(outcomes, others)
         found = Findings(settings, data, outcomes, skipped, verdict, trained, max(share, 1 - share), warning,
-                         conclusion(outcomes, trained, verdict.same, timed=not warning))
+                         conclusion(outcomes, verdict.same, timed=not warning))
         _print_findings(found)
         write(folder, found)
         if not settings.keep_data:
@@ -194,38 +199,13 @@ def _save(data: DocstringData, folder: Path) -> tuple[str, str]:
     return paths[0], paths[1]
 
 
-def _compare(chosen: list[Variant], path: str, rows: int, settings: Settings) -> list[Outcome]:
-    """Train every variant on the same batches and return the outcomes."""
-    with stage("compiling kernels", 1) as shown:
-        warm_up(chosen, path, settings)
-        shown.advance()
-    settings = _with_batches(settings, rows)
-    outcomes: list[Outcome] = []
-    for variant in chosen:
-        with stage(variant.name, settings.batches or MOST_BATCHES) as shown:
-            outcome = train(variant, path, settings, shown)
-        fewer = not settings.batches and len(outcome.losses) < MOST_BATCHES
-        settings = settings._replace(batches=len(outcome.losses))
-        outcomes.append(outcome)
-        took = "" if disturbed([outcome]) else f" in {outcome.seconds:5.1f} s"
-        why = f", fewer than {MOST_BATCHES} because a batch takes long here" if fewer else ""
-        _say(f"  {variant.name:<20} {settings.batches} batches{took}{why}")
-    _say("")
-    return outcomes
-
-
-def _with_batches(settings: Settings, rows: int) -> Settings:
-    """Limit the number of batches to those of the data."""
-    available = math.ceil(rows / settings.batch_size)
-    return settings._replace(batches=available) if available < (settings.batches or MOST_BATCHES) else settings
-
-
 def _print_findings(found: Findings) -> None:
     """Print the table, the verdict, the accuracy and the conclusion."""
     columns, rows = table(found.outcomes, timed=not found.warning)
-    _say(text_table(columns, rows), "", wrapped(found.verdict.text), "")
+    number, words = headline(found.outcomes)
+    _say(wrapped(f"{number}: {words}."), "", text_table(columns, rows), "", wrapped(found.verdict.text), "")
     if found.warning:
-        _say(wrapped(f"Warning: {found.warning}"), "")
+        _say(wrapped(f"No times: {found.warning}"), "")
     right, baseline = found.trained.accuracies[-1], found.baseline
     words = f"Trained on all the data, the model classifies {100 * right:.1f} % of the test data correctly; predicting the "
     words += f"majority class is correct for {100 * baseline:.1f} %"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ..base.formatting import format_bytes, format_duration, format_ratio
-from .training import Outcome, Trained
+from .training import LANES, Outcome
 
-__all__ = ["TOLERANCE", "Verdict", "conclusion", "disturbed", "headline", "judge", "table", "times"]
+__all__ = ["TOLERANCE", "Verdict", "conclusion", "headline", "judge", "table", "unreliable"]
 
 #: Relative difference that losses may have: float32 sums in another order round differently, and training amplifies that.
 TOLERANCE = 1e-4
@@ -19,9 +19,10 @@ TOLERANCE = 1e-4
 BUSY = 0.3
 #: By how much the accuracy must exceed that of predicting the majority class.
 MARGIN = 0.05
+#: How many times as large as its lower end the upper end of an interval may be.
+WIDEST = 1.5
 
-_LANES = (("io", "· read"), ("convert", "· make dense"), ("forward", "· forward"), ("backward", "· backward"),
-          ("update", "· update"), ("other", "· everything else"))
+_NAMES = {"convert": "· made dense", "forward": "· forward", "backward": "· backward", "update": "· update"}
 
 
 class Verdict(NamedTuple):
@@ -50,80 +51,69 @@ def judge(outcomes: Sequence[Outcome]) -> Verdict:
                                 "explains: something is wrong. Please report this with the file results.json.")
 
 
-def times(outcomes: Sequence[Outcome]) -> list[list[str]]:
-    """Return the rows of the table about time: a label, then one figure for each variant."""
-    rows = [["time of the median batch", *(format_duration(outcome.batch) for outcome in outcomes)]]
-    if any(outcome.spread[1] > 0 for outcome in outcomes):
-        rows.append(["shortest to longest", *(" to ".join(map(format_duration, outcome.spread)) for outcome in outcomes)])
-    for lane, name in _LANES:
-        if any(outcome.lanes.get(lane, 0.0) > 0 for outcome in outcomes):
-            rows.append([name, *(_duration(outcome.lanes.get(lane, 0.0)) for outcome in outcomes)])
-    if len(outcomes) > 1:
-        slowest = outcomes[0]
-        rows.append([f"faster than {slowest.variant.name}",
-                     *("" if outcome is slowest else _ratio(slowest, outcome) for outcome in outcomes)])
-    return rows
-
-
 def table(outcomes: Sequence[Outcome], timed: bool = True) -> tuple[list[str], list[list[str]]]:
-    """Return column names and rows of the whole table, without times unless they were ``timed`` reliably."""
+    """Return column names and rows of the whole table, without times unless they are reliable."""
     rows = [["gradient, the largest", *(format_bytes(outcome.gradient) for outcome in outcomes)],
-            ["rows in the gradient", *(f"{outcome.rows:,}" for outcome in outcomes)],
+            ["rows in it", *(f"{outcome.rows:,}" for outcome in outcomes)],
             ["weight", *(format_bytes(outcome.weight) for outcome in outcomes)],
-            ["peak memory", *(format_bytes(outcome.peak) for outcome in outcomes)], *(times(outcomes) if timed else [])]
+            ["peak memory", *(format_bytes(outcome.peak) for outcome in outcomes)],
+            ["moved in a batch", *(format_bytes(sum(outcome.moved.values())) for outcome in outcomes)]]
+    rows += [[_NAMES[lane], *(format_bytes(outcome.moved[lane]) if outcome.moved[lane] else "-" for outcome in outcomes)]
+             for lane in LANES if any(outcome.moved[lane] for outcome in outcomes)]
+    if timed:
+        rows += [["time of a batch", *(format_duration(outcome.time or 0.0) for outcome in outcomes)],
+                 [f"beside {outcomes[0].variant.name}", *(_speed(outcome) for outcome in outcomes)]]
     rows.append(["loss, first batch", *(f"{outcome.losses[0]:.6f}" for outcome in outcomes)])
     rows.append([f"loss, batch {len(outcomes[0].losses)}", *(f"{outcome.losses[-1]:.6f}" for outcome in outcomes)])
     return ["", *(outcome.variant.name for outcome in outcomes)], rows
 
 
-def _duration(microseconds: float) -> str:
-    return format_duration(microseconds) if microseconds > 0 else "-"
-
-
-def _ratio(slow: Outcome, fast: Outcome) -> str:
-    return format_ratio(slow.batch / fast.batch) if fast.batch > 0 else "-"
-
-
-def disturbed(measured: Iterable[Outcome | Trained]) -> str:
-    """Warn if other programs used the processor while something was measured; empty if they hardly did."""
-    others = max((one.others or 0.0 for one in measured), default=0.0)
-    if others < BUSY:
+def _speed(outcome: Outcome) -> str:
+    """How many times as fast as the first a variant is, as an interval."""
+    if outcome.ratio is None:
         return ""
-    return (f"Other programs used {others:.1f} of the machine's {os.cpu_count() or 1} cores while this was measured, so its "
-            "times are unreliable and left out. The bytes are exact. Repeat it when nothing else runs.")
+    _, low, high = outcome.ratio
+    return f"{format_ratio(1 / high)} to {format_ratio(1 / low)} as fast"
+
+
+def unreliable(outcomes: Sequence[Outcome], others: float | None) -> str:
+    """Say why there are no times: other programs used the processor, or intervals are too wide; empty if they are reliable."""
+    if others is not None and others >= BUSY:
+        return (f"Other programs used {others:.1f} of the machine's {os.cpu_count() or 1} cores while this was measured, so its "
+                "times are unreliable and left out. The bytes are exact. Repeat it when nothing else runs.")
+    if len(outcomes) < 2:
+        return ""
+    if any(outcome.time is None for outcome in outcomes):
+        return "The variants do not fit into memory together, so that steps in turn, and with them times, are left out."
+    if any(outcome.ratio and outcome.ratio[2] > WIDEST * outcome.ratio[1] for outcome in outcomes):
+        return ("The times of steps in turn vary too much here, so they are unreliable and left out. The bytes are exact. Repeat "
+                "it when nothing else runs.")
+    return ""
 
 
 def headline(outcomes: Sequence[Outcome]) -> tuple[str, str]:
-    """One number, and what it says: by bytes, of the largest gradient of the batches that were run."""
-    first, last = outcomes[0], outcomes[-1]
-    if last.gradient >= first.gradient:
-        return format_bytes(last.gradient), f"for the gradient of the {last.variant.name}"
-    words = (f"{format_bytes(last.gradient)} instead of {format_bytes(first.gradient)}: the gradient of one batch, if it "
-             "stores only the rows that the batch touches")
-    return f"{format_ratio(first.gradient / last.gradient)} smaller", words
+    """One number, and what it says: by bytes, of the largest gradient of all batches of the data."""
+    first, last = outcomes[0].gradient, outcomes[-1].gradient
+    if last >= first:
+        return format_bytes(last), f"for the gradient of the {outcomes[-1].variant.name}"
+    return f"{format_ratio(first / last)} smaller", (
+        f"{format_bytes(last)} instead of {format_bytes(first)}: the gradient of one batch, if it stores only the rows that the "
+        "batch touches")
 
 
-def conclusion(outcomes: Sequence[Outcome], trained: Trained, same: bool, timed: bool = True) -> str:
-    """Summarize memory, loss and, if it was ``timed`` reliably, time of the last variant beside the first."""
+def conclusion(outcomes: Sequence[Outcome], same: bool, timed: bool = True) -> str:
+    """Summarize memory, loss and, if it is reliable, time of the last variant beside the first."""
     first, last = outcomes[0], outcomes[-1]
     if first is last:
-        took = f"{format_duration(last.batch)} and " if timed else ""
-        return f"With a {last.variant.name} a batch takes {took}{format_bytes(last.peak)}."
+        return f"With a {last.variant.name} training takes {format_bytes(last.peak)} at its peak."
     loss = "for the same loss" if same else "but the losses differ"
     words = (f"With a {last.variant.name} the gradient takes {format_bytes(last.gradient)} instead of "
              f"{format_bytes(first.gradient)}, and training {format_bytes(last.peak)} at its peak instead of "
              f"{format_bytes(first.peak)}, {loss}.")
-    return f"{words} {_speed(first, last, trained)}" if timed else words
-
-
-def _speed(first: Outcome, last: Outcome, trained: Trained) -> str:
-    """What a batch and the training take, beside the first variant."""
-    faster = _ratio(first, last)
-    compared = f"{faster} the speed: at this size it does not pay off"
-    if first.batch > last.batch:
-        compared = f"{faster} faster than {first.variant.name}"
-    whole = first.batch * 1e-6 * trained.batches
-    return (f"A batch takes {format_duration(last.batch)} instead of "
-            f"{format_duration(first.batch)} ({compared}). Training on {trained.batches:,} batches took "
-            f"{format_duration(1e6 * trained.seconds)}; at the speed of {first.variant.name} it would take "
-            f"{format_duration(1e6 * whole)}.")
+    if not timed or last.ratio is None:
+        return words
+    _, low, high = last.ratio
+    if low <= 1 <= high:
+        return f"{words} In steps in turn no difference in time is detected."
+    pays = "" if high < 1 else ": at this size it does not pay off"
+    return f"{words} In steps in turn it is {_speed(last)} as {first.variant.name}{pays}."

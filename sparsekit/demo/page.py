@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.files import write_whole
-from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_share
+from ..base.formatting import format_bytes, format_count, format_density, format_share
 from ..base.version import __version__
 from ..datasets import DocstringData
 from ..figures.page import html_page
@@ -16,7 +16,7 @@ from ..figures.timeline import timeline_figure
 from ..figures.timeline_data import part_of
 from .compare import TOLERANCE, Verdict, headline, table
 from .settings import LEARNING_RATE, Settings
-from .training import Outcome, Trained, measured
+from .training import Outcome, Trained
 from .variants import FLOAT_BYTES
 
 if TYPE_CHECKING:
@@ -72,15 +72,16 @@ def about_data(data: DocstringData, settings: Settings) -> str:
 
 def _sections(found: Findings) -> list[tuple[str, Any]]:
     columns, rows = table(found.outcomes, timed=not found.warning)
-    caption = f"{len(found.outcomes[0].losses)} batches of {found.settings.batch_size} rows, under the profiler."
+    caption = (f"Bytes are counted over {len(found.outcomes[0].losses)} batches of {found.settings.batch_size} rows; the largest "
+               "gradient of the last variant is that of all batches of the data.")
     if not found.warning:
-        caption += " Times are medians, without the first two batches."
+        caption += " Times are those of steps in turn; the intervals of how fast they are hold together with 99 % confidence."
     number, words = headline(found.outcomes)
     first: list[Any] = [{"headline": number, "words": words}, _peaks(found),
                         found.conclusion, *filter(None, [_two_buffers(found.outcomes[-1]), found.warning]),
                         found.verdict.text, *found.skipped, {"columns": columns, "rows": rows, "caption": caption}]
-    timelines = [] if found.warning else [("One batch of each variant", _timelines(found))]
-    return [("In short", first), ("What was trained", _trained(found)), *timelines, ("Memory", _memory(found)),
+    return [("In short", first), ("What was trained", _trained(found)), ("One batch of each variant", _timelines(found)),
+            ("Memory", _memory(found)),
             ("Accuracy", _accuracy(found)), ("How to repeat this", _repeat(found))]
 
 
@@ -100,51 +101,54 @@ def _trained(found: Findings) -> list[Any]:
         about_data(found.data, settings),
         (f"The model: a first layer from {settings.features:,} features to {settings.units} units, ReLU, and a second "
          f"layer to one number, the log-odds. Its first weight has {settings.features * settings.units:,} values, "
-         f"{format_bytes(4 * settings.features * settings.units)}, and takes nearly all time and memory. The optimizer is "
+         f"{format_bytes(4 * settings.features * settings.units)}, and takes nearly all memory. The optimizer is "
          f"stochastic gradient descent with learning rate {LEARNING_RATE:g}. Every variant starts from the same values and "
          "sees the same batches."), ways]
 
 
 def _timelines(found: Findings) -> list[Any]:
+    if found.warning:
+        return [_moved(found)]
     return [
-        _lanes_explained(found), timeline_figure({outcome.variant.name: typical(outcome.profile) for outcome in found.outcomes}),
+        _moved(found), timeline_figure({outcome.variant.name: typical(outcome.profile) for outcome in found.outcomes}),
         ("Zoom with + and -, move by dragging or with Shift and the arrow keys, click an operator to read the shapes, storage "
          "types, stored values and bytes of its arrays.")]
 
 
 def typical(profile: Profile) -> Columns:
-    """Return the median batch of those measured, the span around it included."""
-    batches = sorted(measured(profile.records), key=lambda record: record["duration"])
+    """Return the median batch, without the first two, which load kernels; the span around it included."""
+    spans = [record for record in profile.records if record["kind"] == "span" and record["name"] == "batch"]
+    batches = sorted(spans[2:] or spans, key=lambda record: record["duration"])
     if not batches:
         return profile.tables
     chosen = batches[(len(batches) - 1) // 2]
     return part_of(profile.tables, *(round(1000 * time) for time in (chosen["start"], chosen["start"] + chosen["duration"])))
 
 
-def _lanes_explained(found: Findings) -> str:
-    """Explain the time in each lane, with the figures of this run."""
+def _moved(found: Findings) -> str:
+    """Explain the bytes that each lane moves, with the figures of this run."""
     by_key, features = {outcome.variant.key: outcome for outcome in found.outcomes}, f"{found.settings.features:,}"
     texts = []
     if dense := by_key.get("dense"):
         texts.append(
-            f"Dense: forward ({_lane(dense, 'forward')}) multiplies all {features} columns, nearly all of them zero; "
-            f"backward ({_lane(dense, 'backward')}) computes a gradient for every column of the weight, and the update "
-            f"({_lane(dense, 'update')}) reads all of it, zeros included. Making the batch dense takes another "
+            f"Dense: forward ({_lane(dense, 'forward')}) reads all {features} columns, nearly all of them zero; backward "
+            f"({_lane(dense, 'backward')}) writes a gradient for every column of the weight, and the update "
+            f"({_lane(dense, 'update')}) reads all of it, zeros included. Making the batch dense moves another "
             f"{_lane(dense, 'convert')}.")
     if middle := by_key.get("sparse_input"):
         texts.append(
-            f"Sparse input: forward takes {_lane(middle, 'forward')}, since dot reads only the stored values. "
-            f"Backward ({_lane(middle, 'backward')}) and update ({_lane(middle, 'update')}) still process the whole "
-            "gradient, although few of its rows are nonzero.")
+            f"Sparse input: forward moves {_lane(middle, 'forward')}, since dot reads only the stored values. Backward "
+            f"({_lane(middle, 'backward')}) and update ({_lane(middle, 'update')}) still process the whole gradient, although "
+            "few of its rows are nonzero.")
     last = by_key["row_sparse"]
     texts.append(
         f"Row-sparse gradient: it stores only the rows that the batch touches, at most {last.rows:,} of {features}. "
-        f"Backward takes {_lane(last, 'backward')} and the update {_lane(last, 'update')}.")
+        f"Backward moves {_lane(last, 'backward')} and the update {_lane(last, 'update')}.")
     return "\n\n".join(texts)
 
 
 def _lane(outcome: Outcome, lane: str) -> str:
-    return format_duration(outcome.lanes.get(lane, 0.0))
+    return format_bytes(outcome.moved[lane])
 
 
 def _memory(found: Findings) -> list[Any]:
@@ -172,13 +176,12 @@ def _peaks(found: Findings) -> Figure:
 
 def _accuracy(found: Findings) -> list[Any]:
     trained = found.trained
-    took = " were trained on" if found.warning else f" took {format_duration(1e6 * trained.seconds)}"
     rows = [[str(i + 1), f"{loss:.4f}", f"{100 * share:.1f} %"]
             for i, (loss, share) in enumerate(zip(trained.losses, trained.accuracies, strict=True))]
     words = (
         f"The row-sparse variant was then trained on all the data. It classifies {100 * trained.accuracies[-1]:.1f} % of the "
         f"test docstrings correctly; predicting the majority class is correct for {100 * found.baseline:.1f} %. "
-        f"{trained.batches:,} batches{took}.")
+        f"{trained.batches:,} batches were trained on.")
     return [words, {"columns": ["epoch", "mean loss", "test accuracy"], "rows": rows,
                     "caption": "The model also learns the style of each project, such as its headings."}]
 
@@ -210,13 +213,12 @@ def _plain(found: Findings) -> dict[str, Any]:
     timed = not found.warning
     variants = {
         outcome.variant.key: {
-            "batch_us": outcome.batch if timed else None, "lanes_us": outcome.lanes if timed else None,
-            "spread_us": list(outcome.spread) if timed else None, "others_cores": outcome.others,
             "weight_bytes": outcome.weight, "gradient_bytes": outcome.gradient, "gradient_rows": outcome.rows,
-            "peak_bytes": outcome.peak, "losses": outcome.losses,
+            "peak_bytes": outcome.peak, "moved_bytes": outcome.moved, "losses": outcome.losses,
+            "batch_us": outcome.time if timed else None, "time_by_first": outcome.ratio if timed else None,
         } for outcome in found.outcomes}
     return {"sparsekit": __version__, "settings": settings, "packages": found.data.versions,
             "docstrings": found.data.counts, "variants": variants, "skipped": found.skipped,
             "same_loss": found.verdict.same, "apart": found.verdict.apart, "baseline": found.baseline,
             "accuracies": found.trained.accuracies, "epoch_losses": found.trained.losses,
-            "batches": found.trained.batches, "seconds": found.trained.seconds if timed else None, "warning": found.warning}
+            "batches": found.trained.batches, "warning": found.warning}

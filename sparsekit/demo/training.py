@@ -1,80 +1,69 @@
-"""Training a variant under the profiler, and reading time and memory of a batch off the profile."""
+"""Training the variants: all on the same first batches, beside each other, and the last one on all the data."""
 
 from __future__ import annotations
 
 import gc
+import itertools
 import statistics
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import autograd, gluon
-from ..base import machine
+from ..examples.beside import Beside, beside
 from ..io import LibSVMIter
-from ..profiler import Profiler
 from .interrupt import check
-from .progress import Stage
-from .settings import FEWEST_BATCHES, LEARNING_RATE, MOST_BATCHES, Settings
-from .variants import Variant, build
+from .settings import LEARNING_RATE, Settings
+from .variants import FLOAT_BYTES, ROW_NUMBER_BYTES, Variant, build
 
 if TYPE_CHECKING:
-
     from ..io.data import DataBatch, DataIter
     from ..ndarray.ndarray import NDArray
-    from ..profiler.profile import Profile
-    from ..profiler.types import Record
+    from .progress import Stage
 
-__all__ = ["LANES", "Outcome", "Trained", "measured", "spans", "train", "train_on_all", "warm_up"]
+__all__ = ["LANES", "Outcome", "Trained", "TrainingRun", "compare", "train_on_all"]
 
 #: Lanes of a batch, in their order.
-LANES = ("io", "convert", "forward", "backward", "update")
-#: Number of batches at the start that are not measured, since they load kernels and touch pages for the first time.
-WARM_UP_BATCHES = 2
-#: Seconds that the comparison of the slowest variant may take.
-TIME_LIMIT = 30.0
+LANES = ("convert", "forward", "backward", "update")
+#: Rounds in which steps of the variants take turns, the fewest with which three have intervals of 99 %.
+ROUNDS = 9
 
 
 class Outcome(NamedTuple):
-    """The results of training one variant.
+    """The results of training one variant on the first batches.
 
     Attributes
     ----------
     variant : Variant
     losses : list of float
         Mean loss of each batch.
-    batch : float
-        Time of the median batch in microseconds, without the first ``WARM_UP_BATCHES``.
-    lanes : dict of str to float
-        Median own time of each lane in a batch, in microseconds; ``"other"`` is the rest, such as Python and freeing memory.
     weight, gradient : int
         Bytes of the first weight, and most bytes of its gradient.
     rows : int
         Most rows that the gradient stored, a row for each feature.
     peak : int
         Peak bytes of all arrays.
-    seconds : float
-        Time of all batches.
+    moved : dict of str to int
+        Bytes that each lane reads and writes in a batch, on average.
     profile : Profiler
-    spread : tuple of two floats
-        Shortest and longest batch of those measured, in microseconds.
-    others : float or None
-        Cores that other programs used meanwhile; None if that is unknown.
+    time : float or None
+        Microseconds of a batch, in turn with those of the other variants; None if there are none.
+    ratio : tuple of three floats, or None
+        The time by that of the first variant, and its interval; None for the first, and without times.
     """
 
     variant: Variant
     losses: list[float]
-    batch: float
-    lanes: dict[str, float]
     weight: int
     gradient: int
     rows: int
     peak: int
-    seconds: float
+    moved: dict[str, int]
     profile: Any
-    spread: tuple[float, float] = (0.0, 0.0)
-    others: float | None = None
+    time: float | None = None
+    ratio: tuple[float, float, float] | None = None
 
 
 class Trained(NamedTuple):
@@ -88,17 +77,15 @@ class Trained(NamedTuple):
         Mean loss of each epoch.
     batches : int
         Number of batches of all epochs.
-    seconds : float
-        Time of all epochs, without testing.
-    others : float or None
-        Cores that other programs used meanwhile; None if that is unknown.
+    gradient, rows : int
+        Most bytes and most rows of the first weight's gradient: the largest of all batches of the first epoch.
     """
 
     accuracies: list[float]
     losses: list[float]
     batches: int
-    seconds: float
-    others: float | None = None
+    gradient: int
+    rows: int
 
 
 class TrainingRun:
@@ -118,6 +105,7 @@ class TrainingRun:
 
     def step(self, batch: DataBatch) -> NDArray:
         """Run forward, backward and update, and return the loss of each row."""
+        check()
         with autograd.record():
             loss = self.loss(self.predict(batch), batch.label[0])
         loss.backward()
@@ -125,10 +113,9 @@ class TrainingRun:
         found: NDArray = loss
         return found
 
-    def gradient(self) -> NDArray:
-        """Return the gradient of the first weight."""
-        found: NDArray = self.model[0].weight.grad()
-        return found
+    def gradient_bytes(self) -> int:
+        """Return the bytes of the gradient of the first weight."""
+        return int(self.model[0].weight.grad()._store.nbytes)
 
 
 def reader(path: str, settings: Settings, testing: bool = False) -> DataIter:
@@ -137,106 +124,37 @@ def reader(path: str, settings: Settings, testing: bool = False) -> DataIter:
                       round_batch=not testing, data_name="batch")
 
 
-def warm_up(variants: list[Variant], path: str, settings: Settings) -> None:
-    """Compile or load all kernels on a narrow model, so that no measured batch includes it."""
-    batch = next(iter(reader(path, settings)))
-    for variant in variants:
-        run = TrainingRun(variant, settings._replace(units=2))
-        run.step(batch).asnumpy()
-        check()
+def compare(chosen: Sequence[Variant], path: str, settings: Settings, shown: Stage, timed: bool) -> list[Outcome]:
+    """Train the variants on the first batches of a file under the profiler, then, if ``timed``, time steps in turn.
 
-
-def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> Outcome:
-    """Train a variant on the first batches of a file under the profiler.
-
-    Parameters
-    ----------
-    variant : Variant
-    path : str
-    settings : Settings
-        If ``batches`` is 0, the number of batches is limited so that they take about ``TIME_LIMIT`` seconds.
-    shown : Stage
-        Progress bar.
-
-    Returns
-    -------
-    Outcome
+    Raises
+    ------
+    KeyboardInterrupt
+        After a signal, see ``interrupt``.
     """
-    gc.collect()  # frees the arrays of the previous variant
-    run = TrainingRun(variant, settings)
-    losses: list[float] = []
-    sizes: list[tuple[int, int]] = []
-    source, load = iter(reader(path, settings)), machine.OtherLoad()
-    batches, times = settings.batches or MOST_BATCHES, [time.monotonic()]
-    with Profiler() as profile:
-        while len(losses) < batches:
-            with profile.span("batch"):
-                loss = run.step(next(source))
-            losses.append(float(loss.asnumpy().mean()))
-            sizes.append(_size(run.gradient(), settings.features))
-            times.append(time.monotonic())
-            if not settings.batches and len(losses) == FEWEST_BATCHES:
-                batches = _affordable(batches, float(np.median(np.diff(times))))
-                shown.shorten(batches)
-            shown.advance(f"loss {losses[-1]:.3f}")
-    return _outcome(run, losses, max(sizes), profile)._replace(others=load.cores())
+    batches = list(itertools.islice(reader(path, settings), settings.batches))
+    kinds = {variant.name: partial(_made, variant, settings, batches) for variant in chosen}
+    found = beside(kinds, ROUNDS if timed else 0, profiled=True, after=lambda loss: shown.advance(f"loss {loss:.3f}"))
+    return [_outcome(variant, found, settings) for variant in chosen]
 
 
-def _affordable(batches: int, seconds: float) -> int:
-    """Return how many batches of ``seconds`` each fit ``TIME_LIMIT``."""
-    return max(FEWEST_BATCHES, min(batches, int(TIME_LIMIT / max(seconds, 1e-9))))
+def _made(variant: Variant, settings: Settings, batches: Sequence[DataBatch]) -> tuple[TrainingRun, Sequence[DataBatch]]:
+    return TrainingRun(variant, settings), batches
 
 
-def _outcome(run: TrainingRun, losses: list[float], gradient: tuple[int, int], profile: Profile) -> Outcome:
-    """Take the figures from a finished profile."""
-    batch, lanes = split(profile.records)
-    weight = int(run.model[0].weight.data()._store.nbytes)
-    lengths = [span["duration"] for span in measured(profile.records)]
-    return Outcome(run.variant, losses, batch, lanes, weight, *gradient, int(profile.memory["peak_bytes"]),
-                   profile.wall * 1e-6, profile, (min(lengths, default=0.0), max(lengths, default=0.0)))
-
-
-def _size(gradient: NDArray, features: int) -> tuple[int, int]:
-    """Return bytes and stored rows of a gradient; a dense one stores a row for each feature, whichever axis that is."""
-    store = gradient._store
-    return int(store.nbytes), int(store.data.shape[0]) if gradient.stype == "row_sparse" else features
-
-
-def split(records: list[Record]) -> tuple[float, dict[str, float]]:
-    """Return the time of the median batch, and the median time of each lane within a batch, in microseconds.
-
-    Parameters
-    ----------
-    records : list of dict
-        Events of a profile with a span named ``batch`` around each batch.
-    """
-    batches = measured(records)
-    if not batches:
-        return 0.0, {}
-    parts = [_parts(records, span["start"], span["start"] + span["duration"]) for span in batches]
-    found = {lane: statistics.median(part.get(lane, 0.0) for part in parts) for lane in LANES}
-    rest = [span["duration"] - sum(part.get(lane, 0.0) for lane in LANES)
-            for span, part in zip(batches, parts, strict=True)]
-    return statistics.median_low(span["duration"] for span in batches), {**found, "other": statistics.median(rest)}
-
-
-def spans(records: list[Record]) -> list[Record]:
-    """Return the spans named ``batch``."""
-    return [record for record in records if record["kind"] == "span" and record["name"] == "batch"]
-
-
-def measured(records: list[Record]) -> list[Record]:
-    """Return the spans of the batches that are measured: all but the first ``WARM_UP_BATCHES``."""
-    return spans(records)[WARM_UP_BATCHES:] or spans(records)
-
-
-def _parts(records: list[Record], start: float, end: float) -> dict[str, float]:
-    """Sum the own times of each lane between two times."""
-    parts: dict[str, float] = {}
-    for record in records:
-        if start <= record["start"] < end:
-            parts[record["lane"]] = parts.get(record["lane"], 0.0) + record["self"]
-    return parts
+def _outcome(variant: Variant, found: Beside, settings: Settings) -> Outcome:
+    """Take the figures of a variant from what was measured."""
+    losses, profile = found.measured[variant.name].losses, found.measured[variant.name].profile
+    moved = {lane: sum(row["bytes"] for row in profile.totals if row["lane"] == lane) // len(losses) for lane in LANES}
+    gradient, width = found.measured[variant.name].gradient, FLOAT_BYTES * settings.units
+    rows = gradient // (width + ROW_NUMBER_BYTES) if variant.gradient == "row_sparse" else settings.features
+    peak = int(profile.memory["peak_bytes"])
+    outcome = Outcome(variant, losses, width * settings.features, gradient, rows, peak, moved, profile)
+    if found.times is None:
+        return outcome
+    row = found.times[variant.name]
+    ratio = None if row["ratio"] is None else (row["ratio"], row["low"] or 0.0, row["high"] or float("inf"))
+    return outcome._replace(time=row["time"], ratio=ratio)
 
 
 def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Settings, shown: Stage) -> Trained:
@@ -249,20 +167,19 @@ def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Se
     source, tests = reader(train_path, settings), reader(test_path, settings, testing=True)
     accuracies: list[float] = []
     losses: list[float] = []
-    batches, seconds, load = 0, 0.0, machine.OtherLoad()
+    batches, gradient, rows = 0, 0, 0
     for epoch in range(settings.epochs):
         source.reset()
-        start = time.perf_counter()
         sums = []
         for batch in source:
             sums.append(float(run.step(batch).asnumpy().mean()))
-            check()
-        seconds += time.perf_counter() - start
+            if not epoch:  # the next ones begin elsewhere in the data
+                gradient, rows = max(gradient, run.gradient_bytes()), max(rows, run.model[0].weight.grad().indices.size)
         batches += len(sums)
         losses.append(statistics.fmean(sums))
         accuracies.append(accuracy(run.predict, tests))
         shown.advance(f"epoch {epoch + 1}: test accuracy {100 * accuracies[-1]:.1f} %")
-    return Trained(accuracies, losses, batches, seconds, load.cores())
+    return Trained(accuracies, losses, batches, gradient, rows)
 
 
 def accuracy(predict: Callable[[Any], Any], source: DataIter) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     from ..gluon.nn import Sequential
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["FLOAT_BYTES", "VARIANTS", "Variant", "build", "needed_memory"]
+__all__ = ["FLOAT_BYTES", "ROW_NUMBER_BYTES", "VARIANTS", "Variant", "build", "needed_memory", "needed_together"]
 
-FLOAT_BYTES = 4  # bytes
+FLOAT_BYTES, ROW_NUMBER_BYTES = 4, 8
 #: Bytes for everything else: Python and its packages, the data, the compiler, small arrays; measured and rounded up.
 OTHER_BYTES = 400_000_000
 #: The initial weights of each layer are uniform between minus and plus this number.
@@ -126,3 +127,10 @@ def needed_memory(variant: Variant, settings: Settings) -> dict[str, int]:
     if variant.dense_batch:
         need["dense batch"] = FLOAT_BYTES * settings.features * settings.batch_size
     return {**need, "the rest": OTHER_BYTES}
+
+
+def needed_together(chosen: Sequence[Variant], settings: Settings) -> int:
+    """Return the peak bytes of training variants in turn: all weights and gradients, and one dense batch."""
+    needs = [needed_memory(variant, settings) for variant in chosen]
+    kept = sum(need["weight"] + need.get("gradient", 0) for need in needs)
+    return kept + max(need.get("dense batch", 0) for need in needs) + OTHER_BYTES

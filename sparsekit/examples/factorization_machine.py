@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .. import autograd, gluon, init, nd
+from .. import gluon, init, nd
 from . import relation, running
 
 if TYPE_CHECKING:
@@ -101,18 +101,10 @@ class Example(running.Example):
         model.initialize()
         return model
 
-    def batches(self) -> Iterator[Any]:
-        """Yield rows (csr, or dense unless ``sparse``), their distinct columns, and labels."""
-        rows = gluon.data.ArrayDataset(self.data.train[0], nd.array(self.data.train[1]))
-        for x, y in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
-            needed = rows_of(x)
-            yield x if self.sparse else x.tostype("default"), needed, y
-
-    def evaluate(self, columns: Sequence[Any]) -> float:
-        """Return the accuracy."""
-        x, label = columns
-        with autograd.predict_mode():
-            return self.accuracy(self.model(x, rows_of(x)), label)
+    def inputs(self, *columns: NDArray) -> tuple[Any, ...]:
+        """Return csr rows and their distinct columns."""
+        x: Any = columns[0]
+        return x, rows_of(x)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .. import autograd, gluon, init, nd
+from .. import gluon, init
 from ..datasets import load_docstrings
 from . import running
 
@@ -70,18 +70,6 @@ class Example(running.Example):
         model = LogisticRegression(self.data.train[0].shape[1], self.sparse)
         model.initialize()
         return model
-
-    def batches(self) -> Iterator[Any]:
-        """Yield rows (csr, or dense unless ``sparse``) and labels."""
-        data, label = self.data.train
-        rows = gluon.data.ArrayDataset(data, nd.array(label))
-        for x, y in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
-            yield x if self.sparse else x.tostype("default"), y
-
-    def evaluate(self, columns: Sequence[Any]) -> float:
-        """Return the accuracy."""
-        with autograd.predict_mode():
-            return self.accuracy(self.model(columns[0]), columns[1])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .. import autograd, gluon, init, nd
+from .. import gluon, init, nd
 from ..datasets import fetch_movielens
 from . import relation, running
 
@@ -93,16 +93,13 @@ class Example(running.Example):
         """Return the loss, half the squared error."""
         return gluon.loss.L2Loss()
 
-    def batches(self) -> Iterator[Any]:
-        """Yield users, items and ratings."""
-        rows = gluon.data.ArrayDataset(*(nd.array(part, dtype=part.dtype) for part in self.data.train))
-        yield from gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard")
+    def arrays(self, part: Sequence[Any]) -> tuple[Any, ...]:
+        """Return users, items and ratings."""
+        return tuple(nd.array(column, dtype=column.dtype) for column in part)
 
     def evaluate(self, columns: Sequence[Any]) -> float:
         """Return the root mean square error."""
-        user, item, rating = columns
-        with autograd.predict_mode():
-            said = self.model(*(nd.array(part, dtype=part.dtype) for part in (user, item))).asnumpy()[:, 0]
+        said, rating = self.predict(columns)
         return float(np.sqrt(np.mean((said - rating) ** 2)))
 
     @staticmethod

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import gluon, profiler, random
+from .. import autograd, gluon, nd, profiler, random
 from ..base.config import config
 from ..base.errors import ShapeError, SparsekitError, expected
 from ..cli import check_writable
+from .beside import Beside, beside, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..gluon.block import HybridBlock
     from ..ndarray.ndarray import NDArray
-    from ..profiler.turns import Comparison
 
-__all__ = ["Choice", "Compared", "Example", "Outcome", "Result", "Split", "choose", "compare", "main", "run",
+__all__ = ["Choice", "Example", "Result", "Split", "choose", "compare", "main", "run",
            "split_validation", "table"]
 
 #: Rounds of steps in turn.
@@ -64,7 +64,7 @@ def split_validation(columns: Sequence[Any], test: Sequence[Any], **facts: objec
 class Example(ABC):
     """A model, its data and its training; each example is a subclass.
 
-    Subclasses define ``load``, ``build``, ``batches``, ``evaluate`` and ``describe``, and may override the rest.
+    Subclasses define ``load``, ``build`` and ``describe``, and may override the rest.
 
     Parameters
     ----------
@@ -121,17 +121,32 @@ class Example(ABC):
         """Return what ``step`` calls: forward pass, loss, backward pass and update."""
         return gluon.TrainStep(self.model, self.loss(), self.trainer)
 
-    @abstractmethod
+    def arrays(self, part: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the columns of a part of the data as arrays; by default csr rows and labels."""
+        *rows, label = part
+        return *rows, nd.array(label)
+
+    def inputs(self, *columns: NDArray) -> tuple[Any, ...]:
+        """Return what the model takes of the columns of a batch without its labels; by default all."""
+        return columns
+
     def batches(self) -> Iterator[Any]:
-        """Yield the batches of one epoch: inputs of the model, then labels."""
+        """Yield the batches of one epoch: inputs of the model, the first of which is dense unless ``sparse``, then labels."""
+        rows = gluon.data.ArrayDataset(*self.arrays(self.data.train))
+        for *columns, label in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
+            first, *others = self.inputs(*columns)
+            yield first if self.sparse else first.tostype("default"), *others, label
 
-    @abstractmethod
+    def predict(self, part: Sequence[Any]) -> tuple[Any, Any]:
+        """Return what the model says of a part of the data, and its labels, as arrays of numpy."""
+        *columns, label = self.arrays(part)
+        with autograd.predict_mode():
+            return self.model(*self.inputs(*columns)).asnumpy()[:, 0], label.asnumpy()
+
     def evaluate(self, columns: Sequence[Any]) -> float:
-        """Return the score of the model on one part of the data."""
-
-    def accuracy(self, odds: NDArray, label: NDArray) -> float:
-        """Return the share of rows that are classified correctly, given log-odds of shape (rows, 1)."""
-        return float(np.mean((odds.asnumpy()[:, 0] > 0) == (label > 0)))
+        """Return the score of the model on one part of the data; by default the share of rows that are classified correctly."""
+        odds, label = self.predict(columns)
+        return float(np.mean((odds > 0) == (label > 0)))
 
     @staticmethod
     def trivial(data: Split) -> float:
@@ -164,35 +179,12 @@ class Example(ABC):
         return total / max(count, 1)
 
 
-class Outcome(NamedTuple):
-    """Memory and losses of a few training steps.
-
-    Attributes
-    ----------
-    gradient : int
-        Most bytes of all gradients.
-    losses : list of float
-        Mean loss of each step.
-    """
-
-    gradient: int
-    losses: list[float]
-
-
-class Compared(NamedTuple):
-    """The same training in dense and in sparse storage; ``times`` are those of steps in turn."""
-
-    dense: Outcome
-    sparse: Outcome
-    times: Comparison
-
-
 class Result(NamedTuple):
     """The results of a run of an example.
 
     Attributes
     ----------
-    compared : Compared or None
+    compared : Beside or None
         None with ``--steps 0``.
     losses : list of float
         Mean loss of each epoch.
@@ -206,7 +198,7 @@ class Result(NamedTuple):
         The trained example.
     """
 
-    compared: Compared | None
+    compared: Beside | None
     losses: list[float]
     scores: list[float]
     score: float
@@ -214,39 +206,28 @@ class Result(NamedTuple):
     example: Example
 
 
-def measure(example: Example, batches: Sequence[Any]) -> Outcome:
-    """Train on the batches, and return memory and losses."""
-    gradient, losses = 0, []
-    for batch in batches:
-        losses.append(float(example.step(batch).mean().asscalar()))
-        gradient = max(gradient, example.gradient_bytes())
-    return Outcome(gradient, losses)
-
-
-def compare(kind: type[Example], data: Split, options: argparse.Namespace) -> Compared:
+def compare(kind: type[Example], data: Split, options: argparse.Namespace) -> Beside:
     """Train some steps in dense and in sparse storage, from the same initial values and on the same batches; then time steps."""
-    outcomes, programs = [], {}
-    for name, sparse in (("dense", False), ("sparse", True)):
-        example = kind(data, options, sparse)
-        random.seed(options.seed)
-        batches = list(itertools.islice(example.batches(), options.steps))
-        outcomes.append(measure(example, batches))
-        programs[name] = partial(_next_step, example, itertools.cycle(batches))
-    return Compared(outcomes[0], outcomes[1], profiler.compare(programs, rounds=TIMED_ROUNDS, profile=False))
+    return beside({name: partial(_made, kind, data, options, sparse) for name, sparse in (("dense", False), ("sparse", True))},
+                  TIMED_ROUNDS)
 
 
-def _next_step(example: Example, batches: Iterator[Any]) -> None:
-    example.step(next(batches)).wait_to_read()
+def _made(kind: type[Example], data: Split, options: argparse.Namespace, sparse: bool) -> tuple[Example, list[Any]]:
+    example = kind(data, options, sparse)
+    random.seed(options.seed)
+    return example, list(itertools.islice(example.batches(), options.steps))
 
 
-def table(compared: Compared) -> str:
+def table(compared: Beside) -> str:
     """Return the comparison as text."""
-    dense, sparse, times = compared
+    dense, sparse = compared.measured.values()
+    times = compared.times
+    assert times is not None  # of two kinds
     rows = [
         ("", "dense", "sparse", ""),
-        ("time per step in ms", *(f"{row['time'] / 1e3:.2f}" for row in times.rows), times["sparse"]["finding"]),
         ("bytes of gradients", f"{dense.gradient:,}", f"{sparse.gradient:,}", f"{dense.gradient / sparse.gradient:.1f}×"),
         (f"loss at step {len(dense.losses)}", f"{dense.losses[-1]:.6f}", f"{sparse.losses[-1]:.6f}", ""),
+        ("time per step in ms", *(f"{row['time'] / 1e3:.2f}" for row in times.rows), times["sparse"]["finding"]),
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return "\n".join(f"  {row[0]:<{widths[0]}}" + "".join(
@@ -303,7 +284,7 @@ def run(kind: type[Example], options: argparse.Namespace, say: Callable[[str], o
     example, losses, scores = kind(data, options), [], []
     if options.profile:
         with profiler.Profiler() as profile:
-            measure(example, [batch for batch, _ in zip(example.batches(), range(options.steps or 10), strict=False)])
+            measure(example, list(itertools.islice(example.batches(), options.steps or 10)))
         profile.save(options.profile)
         say(f"Wrote {options.profile}")
     for number in range(options.epochs):

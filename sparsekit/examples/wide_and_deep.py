@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .. import autograd, gluon, init, nd
+from .. import gluon, init, nd
 from . import relation, running
 
 if TYPE_CHECKING:
@@ -87,18 +87,10 @@ class Example(running.Example):
         model.initialize(init.Xavier())
         return model
 
-    def batches(self) -> Iterator[Any]:
-        """Yield rows (csr, or dense unless ``sparse``), categories and labels."""
-        wide, categories, label = self.data.train
-        rows = gluon.data.ArrayDataset(wide, nd.array(categories, dtype="int32"), nd.array(label))
-        for x, codes, y in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
-            yield x if self.sparse else x.tostype("default"), codes, y
-
-    def evaluate(self, columns: Sequence[Any]) -> float:
-        """Return the accuracy."""
-        wide, categories, label = columns
-        with autograd.predict_mode():
-            return self.accuracy(self.model(wide, nd.array(categories, dtype="int32")), label)
+    def arrays(self, part: Sequence[Any]) -> tuple[Any, ...]:
+        """Return csr rows, categories and labels."""
+        wide, categories, label = part
+        return wide, nd.array(categories, dtype="int32"), nd.array(label)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

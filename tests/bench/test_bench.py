@@ -2,12 +2,15 @@
 
 import json
 import sys
+import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sparsekit import bench
 from sparsekit.base.errors import SparsekitError
-from sparsekit.bench import arrays, epoch, harness, libsvm
+from sparsekit.bench import harness, rows, tutorial
 from tests.sampling import some
 
 
@@ -73,18 +76,19 @@ def test_an_unusable_rival_is_refused(rival, message):
 
 
 def test_the_data_set_is_the_same_in_both_files(tmp_path):
-    path = epoch.write_data(str(tmp_path), epoch.Workload(samples=20, features=1000))
-    arrays = epoch.np.load(path)
+    path = str(tmp_path / "data.npz")
+    tutorial.write_data(path, tutorial.Workload(samples=20, features=1000))
+    arrays = np.load(path)
     lines = (tmp_path / "data.libsvm").read_text().splitlines()
     pairs = [pair.split(":") for line in lines for pair in line.split()[1:]]
     assert [int(column) for column, _ in pairs] == arrays["indices"].tolist()
-    assert [epoch.np.float32(value) for _, value in pairs] == arrays["data"].tolist()
+    assert [np.float32(value) for _, value in pairs] == arrays["data"].tolist()
     assert [float(line.split()[0]) for line in lines] == arrays["label"].tolist()
     assert len(set(arrays["label"].tolist())) == 2
 
 
 @pytest.mark.parametrize(("name", "headings"), some(
-    [pytest.param("epoch", ["one epoch", "profiler", "by TrainStep", "by the kernels", "one batch"], marks=pytest.mark.compiled),
+    [pytest.param("epoch", ["one epoch", "profiler", "by TrainStep", "by the kernels"], marks=pytest.mark.compiled),
      ("dispatch", ["a + b", "record"]), ("import", ["import"]),
      ("dot", ["csr · dense", "csrᵀ · dense", "csr · row_sparse"] * 4),
      ("convert", ["dense -> csr", "csr -> dense", "dense -> row_sparse", "row_sparse -> dense", "csr -> row_sparse",
@@ -102,6 +106,21 @@ def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headi
         assert heading in section["heading"]
         assert all(row["min"] > 0 or section["unit"] == "MB" for row in section["rows"].values())
     assert "sparsekit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "rival", "package"), [
+    ("libsvm", "sklearn load_svmlight_file", "sklearn"), pytest.param("dot", "scipy matmul", "scipy", marks=pytest.mark.thorough),
+    pytest.param("epoch", "numba", "numba", marks=[pytest.mark.thorough, pytest.mark.compiled])])
+def test_a_rival_takes_turns_and_is_compared(tmp_path, name, rival, package):
+    pytest.importorskip(package)
+    file, scripts = tmp_path / "figures.json", Path(__file__).parents[2] / "profiles" / "rivals"
+    assert bench.main([name, "--quick", "--rounds", "1", "--json", str(file), "--rivals", str(scripts), "--rival",
+                       f"{package}={sys.executable}"]) == 0
+    figures = json.loads(file.read_text())
+    assert figures["versions"][package]
+    first = figures["sections"][0]
+    assert first["against"].startswith("sparsekit")
+    assert first["rows"][rival]["ratio_of_medians"] > 0
 
 
 @pytest.mark.thorough
@@ -123,32 +142,37 @@ def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path, mon
         bench.main(["dispatch", "--quick", "--json", str(tmp_path / "absent" / "figures.json")])
 
 
-class Fake:
-    """A worker that answers from a table."""
-
-    def __init__(self, **answers):
-        self.answers = answers
-
-    def ask(self, command, *arguments):
-        return self.answers[command]
+def forms(**totals):
+    """What one process loaded of one operation."""
+    return {"product": totals}
 
 
-def test_a_rival_that_computes_something_else_is_refused():
-    workers = {"sparsekit": Fake(time=1.0), "scipy": Fake(time=2.0)}
-    same = {"sparsekit": {"forms": {"product": {"": [1.0, 4.0]}}}, "scipy": {"forms": {"product": {"form": [1.0, 4.0]}}}}
-    assert list(arrays.measures_of("product", workers, same)) == ["sparsekit", "scipy form"]
-    other = {**same, "scipy": {"forms": {"product": {"form": [1.0, 5.0]}}}}
-    with pytest.raises(SparsekitError, match="scipy form returns"):
-        arrays.measures_of("product", workers, other)
+def test_who_computes_something_else_is_refused():
+    row = rows.Row("arrays:products", (), atol=1e-3)
+    rows.check(row, {"sparsekit": forms(**{"": [1.0, 4.0]}), "scipy": forms(form=[1.0, 4.0])})
+    rows.check(row, {"sparsekit": forms(**{"": [0.7, 0.6]}), "torch": forms(**{"": [0.7, 0.6001]})})
+    with pytest.raises(SparsekitError, match="scipy form returns for product"):
+        rows.check(row, {"sparsekit": forms(**{"": [1.0, 4.0]}), "scipy": forms(form=[1.0, 5.0])})
+    with pytest.raises(SparsekitError, match="torch returns for product"):
+        rows.check(row, {"sparsekit": forms(**{"": [0.7, 0.6]}), "torch": forms(**{"": [0.7, 0.65]})})
+    with pytest.raises(SparsekitError, match="sparsekit other returns for product"):
+        rows.check(row, {"sparsekit": forms(**{"": [1.0], "other": [2.0]})})
 
 
-def test_a_model_with_other_losses_is_refused():
-    harness.require_same("torch", "has losses", [0.7, 0.6], [0.7, 0.6001])
-    with pytest.raises(SparsekitError, match="torch has losses"):
-        harness.require_same("torch", "has losses", [0.7, 0.6], [0.7, 0.65])
+def test_the_first_must_agree_with_numpy(tmp_path):
+    np.savez(tmp_path / "data.npz", a=np.arange(3))
+    row = rows.Row("arrays:products", (), oracle=lambda operation, parts: (float(parts["a"].sum()),))
+    rows.check(row, {"sparsekit": forms(**{"": [3.0]})}, str(tmp_path / "data.npz"))
+    with pytest.raises(SparsekitError, match=r"sparsekit returns \[4.0\] for product, numpy and scipy \[3.0\]"):
+        rows.check(row, {"sparsekit": forms(**{"": [4.0]})}, str(tmp_path / "data.npz"))
 
 
-def test_a_reader_that_reads_something_else_is_refused():
-    libsvm.check({"sparsekit LibSVMIter": [2, 5, 1.5, 1], "mxnet LibSVMIter": [2, 5, 1.5, 1]})
-    with pytest.raises(SparsekitError, match="mxnet LibSVMIter reads"):
-        libsvm.check({"sparsekit LibSVMIter": [2, 5, 1.5, 1], "mxnet LibSVMIter": [2, 4, 1.5, 1]})
+def test_a_call_that_is_long_is_measured_once_and_a_short_one_repeated():
+    from sparsekit.bench import worker
+
+    made, calls = worker.Worker(), []
+    for seconds, most in ((worker.LONG_ENOUGH * 1.1, 1), (worker.LONG_ENOUGH / 10, 60)):
+        made.forms = {"sleep": {"": worker.Form(lambda seconds=seconds: calls.append(time.sleep(seconds)))}}
+        calls.clear()
+        assert made.time("sleep") == pytest.approx(seconds * 1e3, rel=0.5)
+        assert (len(calls) == 1) if most == 1 else 4 <= len(calls) <= most

@@ -11,7 +11,7 @@ import pytest
 
 from sparsekit import bench
 from sparsekit.base.errors import MissingPackageError, SparsekitError
-from sparsekit.bench import dist, dist_worker
+from sparsekit.bench import dist
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "profiles" / "dist.json"
@@ -37,7 +37,7 @@ def test_what_the_cores_allow():
 
 
 def test_batches_are_the_same_for_whoever_asks_and_follow_the_law_of_words():
-    first, again, other = (dist_worker.rows(rank, 3, 100_000, 64, 40) for rank in (0, 0, 1))
+    first, again, other = (dist.rows(rank, 3, 100_000, 64, 40) for rank in (0, 0, 1))
     assert (first == again).all()
     assert (first != other).any()
     assert first.shape == (64, 40)
@@ -46,7 +46,7 @@ def test_batches_are_the_same_for_whoever_asks_and_follow_the_law_of_words():
 
 
 def test_a_batch_needs_the_rows_of_its_columns():
-    data, label, rows = dist_worker._batch(1, 2, 500, 8, 5)
+    data, label, rows = dist._batch(1, 2, 500, 8, 5)
     assert (rows.asnumpy() == np.unique(data.indices.asnumpy())).all()
     assert data.shape == (8, 500)
     assert label.shape == (8, 1)
@@ -63,7 +63,7 @@ def test_the_record_keeps_what_counts_do_not_change():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads a clock of Linux")
 def test_processor_time_of_processes_is_counted_finer_than_a_step():
-    before, used = time.process_time(), dist_worker._time_of(os.getpid())
+    before, used = time.process_time(), dist._time_of(os.getpid())
     assert before <= used <= time.process_time()
-    assert dist_worker._time_of(os.getpid()) > used
-    assert dist_worker._time_of(2**22 + 1) == 0.0   # there is no such process
+    assert dist._time_of(os.getpid()) > used
+    assert dist._time_of(2**22 + 1) == 0.0   # there is no such process

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.bench import epoch
-from sparsekit.bench.worker import Worker
+from sparsekit.bench import tutorial
 
 RIVALS = Path(__file__).parents[2] / "profiles" / "rivals"
 
@@ -27,12 +26,13 @@ def rival(monkeypatch):
 @pytest.mark.thorough
 @pytest.mark.compiled
 def test_the_hand_written_step_trains_the_same_weights(rival, tmp_path):
-    path = epoch.write_data(str(tmp_path), epoch.Workload(samples=60, features=2_000))
-    theirs, ours = rival.Worker(), Worker()
-    theirs.prepare(path)
-    ours.prepare(path)
+    path = str(tmp_path / "data.npz")
+    tutorial.write_data(path, tutorial.Workload(samples=60, features=2_000))
+    theirs, (features, batches) = rival.Worker(), tutorial.batches_of(path)
+    theirs.load(path)
+    ours = tutorial.Network("row_sparse", features)
     mx.random.seed(4)
-    net = ours.net
+    net = ours.model
     for parameter in net.collect_params().values():
         parameter.set_data(mx.nd.random.uniform(-0.5, 0.5, parameter.shape))
     values = [parameter.data().asnumpy() for parameter in net.collect_params().values()]
@@ -42,8 +42,9 @@ def test_the_hand_written_step_trains_the_same_weights(rival, tmp_path):
     rate = ours.trainer.learning_rate
     assert rate == pytest.approx(float(rival.RATE))
     for _ in range(3):
-        theirs.epoch()
-        ours.epoch_parsed()
+        theirs.time("epoch")
+        for batch in batches:
+            ours.step(batch)
     for start, weight, parameter in zip(before, theirs.weights, net.collect_params().values(), strict=True):
         change = parameter.data().asnumpy().reshape(start.shape) - start
         np.testing.assert_allclose(weight - start, change, rtol=1e-3, atol=1e-6)  # of weights about 0.5, in float32

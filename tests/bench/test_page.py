@@ -10,7 +10,7 @@ import pytest
 
 from sparsekit import bench
 from sparsekit.base.errors import DataFileError, SparsekitError
-from sparsekit.bench import page, variants
+from sparsekit.bench import benches, page
 from sparsekit.profiler import load
 from sparsekit.profiler.contracts import expect
 
@@ -20,7 +20,7 @@ RECORDS = sorted(PROFILES.glob("*.json"))
 
 @pytest.fixture(scope="module")
 def traces():
-    return {name: load(PROFILES / "variants" / f"{name}.npz") for name in variants.LABELS}
+    return {name: load(PROFILES / "variants" / f"{name}.npz") for name in benches.LABELS}
 
 
 def test_profiles_of_all_variants_are_kept_and_small(traces):
@@ -31,7 +31,7 @@ def test_profiles_of_all_variants_are_kept_and_small(traces):
 
 def test_the_profiles_tell_what_the_tutorial_tells(traces):
     for profile in traces.values():
-        expect(profile).no_densify().calls("sgd_update", 6 * variants.TRACED_BATCHES)
+        expect(profile).no_densify().calls("sgd_update", 6 * benches.TRACED_BATCHES)
     expect(traces["row_sparse"]).peak_below("530 MB")
     assert max(traces["row_sparse"].gradient_rows.values()) == 100
     assert traces["dense"].memory["peak_bytes"] > 1_000_000_000
@@ -86,4 +86,4 @@ def test_a_page_needs_a_folder(tmp_path):
 
 def test_the_variants_have_no_rivals():
     with pytest.raises(SparsekitError, match="measures only this library"):
-        variants.run({"torch": "python"}, quick=True)
+        benches.BENCHES["variants"]({"torch": "python"}, quick=True)

@@ -18,7 +18,7 @@ from sparsekit.base.machine import available_memory
 from sparsekit.demo import command, compare, progress
 from sparsekit.demo.page import typical
 from sparsekit.demo.settings import Settings
-from sparsekit.demo.training import Outcome, Trained, split
+from sparsekit.demo.training import Outcome
 from sparsekit.demo.variants import VARIANTS, build, needed_memory
 from tests.figures.recorded import tables
 
@@ -114,8 +114,8 @@ def test_a_terminal_without_tqdm_gets_nothing(monkeypatch):
     assert terminal.getvalue() == ""
 
 
-def outcome(variant: int, losses: list[float], batch: float = 1000.0) -> Outcome:
-    return Outcome(VARIANTS[variant], losses, batch, {"forward": batch / 2}, 800, 800, 10, 2000, 1.0, None)
+def outcome(variant: int, losses: list[float], ratio: tuple[float, float, float] | None = None) -> Outcome:
+    return Outcome(VARIANTS[variant], losses, 800, 800, 10, 2000, {"forward": 50}, None, 1000.0, ratio)
 
 
 def test_losses_count_as_the_same_within_rounding_only():
@@ -129,22 +129,21 @@ def test_losses_count_as_the_same_within_rounding_only():
     assert not compare.judge([outcome(0, [float("nan")]), outcome(2, [float("nan")])]).same
 
 
-def test_the_conclusion_follows_the_figures():
-    trained = Trained([0.9], [0.1], 500, 2.0)
-    fast = compare.conclusion([outcome(0, [1.0], 90_000.0), outcome(2, [1.0], 900.0)], trained, True)
-    assert "A batch takes 900 µs instead of 90.0 ms (100× faster than dense)" in fast
-    assert fast.index("2.00 kB at its peak") < fast.index("for the same loss. A batch takes 900 µs")
-    assert "(100× faster than dense). Training on 500 batches took 2.00 s; at the speed of dense it would take 45.0 s." in fast
-    slow = compare.conclusion([outcome(0, [1.0], 500.0), outcome(2, [1.0], 1000.0)], trained, False)
-    assert "0.5× the speed" in slow
-    assert "losses differ" in slow
-    assert "dense" not in compare.conclusion([outcome(2, [1.0])], trained, True)
+@pytest.mark.parametrize(("ratio", "says"), [
+    ((0.01, 0.009, 0.0111), "In steps in turn it is 90× to 111× as fast as dense."),
+    ((2.0, 1.8, 2.2), "In steps in turn it is 0.5× to 0.6× as fast as dense: at this size it does not pay off."),
+    ((1.0, 0.9, 1.1), "no difference in time is detected")])
+def test_the_conclusion_follows_the_figures(ratio, says):
+    said = compare.conclusion([outcome(0, [1.0]), outcome(2, [1.0], ratio)], True)
+    assert says in said
+    assert said.index("2.00 kB at its peak") < said.index("for the same loss.") < said.index("n steps in turn")
+    assert "losses differ" in compare.conclusion([outcome(0, [1.0]), outcome(2, [1.0], ratio)], False)
+    assert "dense" not in compare.conclusion([outcome(2, [1.0])], True)
 
 
 def test_the_conclusion_without_times_has_bytes_only():
-    trained = Trained([0.9], [0.1], 500, 2.0)
-    for outcomes in ([outcome(0, [1.0], 90_000.0), outcome(2, [1.0], 900.0)], [outcome(2, [1.0])]):
-        said = compare.conclusion(outcomes, trained, True, timed=False)
+    for outcomes in ([outcome(0, [1.0]), outcome(2, [1.0], (0.5, 0.4, 0.6))], [outcome(2, [1.0])]):
+        said = compare.conclusion(outcomes, True, timed=False)
         assert "2.00 kB" in said
         assert not any(word in said for word in ("µs", " s ", "×", "fast", "speed"))
 
@@ -163,13 +162,6 @@ BATCHES = [record("batch", "user", 0.0, 500.0, 100.0, "span"), record("dot", "fo
         record("dot", "backward", 1000.0 * (i + 1) + 50, 40.0))]
 
 
-def test_a_batch_is_split_by_lane_without_the_first_two():
-    batch, lanes = split(BATCHES)
-    assert batch == 102.0  # of 101, 102 and 103
-    assert lanes == {"io": 10.0, "convert": 12.0, "forward": 20.0, "backward": 40.0, "update": 0.0, "other": 20.0}
-    assert split([]) == (0.0, {})
-
-
 def chosen(batches):
     """The events of the typical batch."""
     columns = typical(SimpleNamespace(records=batches, tables=tables(batches)))
@@ -183,17 +175,19 @@ def test_the_typical_batch_has_its_span_and_what_is_inside():
     assert events.duration[2] == 32_000
 
 
-@pytest.mark.parametrize("batches", [BATCHES, BATCHES[:-5]])
-def test_picture_and_table_have_the_same_batch(batches):
-    """Also where their number is even: the median batch is one of them, and no mean of two."""
-    assert chosen(batches)[1].duration[0] / 1000 == split(batches)[0]
+@pytest.mark.parametrize(("batches", "lasts"), [(BATCHES, 102.0), (BATCHES[:-5], 101.0), (BATCHES[:2], 500.0)])
+def test_the_typical_batch_is_the_median_without_the_first_two(batches, lasts):
+    """Also where their number is even: it is one of them, and no mean of two."""
+    assert chosen(batches)[1].duration[0] / 1000 == lasts
 
 
-def test_a_busy_machine_is_warned_of():
-    quiet, busy = (outcome(0, [1.0])._replace(others=others) for others in (0.05, 1.4))
-    assert compare.disturbed([quiet, quiet]) == compare.disturbed([quiet._replace(others=None)]) == ""
-    assert compare.disturbed([quiet, busy]).startswith("Other programs used 1.4 of the machine's ")
-    assert "The bytes are exact." in compare.disturbed([busy])
+def test_times_are_left_out_unless_they_are_reliable():
+    first, narrow, wide = outcome(0, [1.0]), outcome(2, [1.0], (0.5, 0.45, 0.55)), outcome(2, [1.0], (0.5, 0.3, 0.6))
+    assert compare.unreliable([first, narrow], 0.05) == compare.unreliable([first, narrow], None) == ""
+    assert compare.unreliable([first, narrow], 1.4).startswith("Other programs used 1.4 of the machine's ")
+    assert "vary too much" in compare.unreliable([first, wide], 0.0)
+    assert "memory together" in compare.unreliable([first, narrow._replace(time=None)], 0.0)
+    assert "The bytes are exact." in compare.unreliable([first, narrow], 1.4)
 
 
 def test_what_other_programs_use_is_all_work_but_our_own(tmp_path):

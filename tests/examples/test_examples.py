@@ -87,8 +87,8 @@ def test_an_example_beats_any_trivial_predictor_and_dense_storage(name, results)
     limit = bar(name, result.example.data)
     assert better(kind, limit, result.trivial)
     assert better(kind, result.score, limit)
-    dense, sparse, times = result.compared
-    assert [row["name"] for row in times.rows] == ["dense", "sparse"]
+    dense, sparse = result.compared.measured.values()
+    assert [row["name"] for row in result.compared.times.rows] == ["dense", "sparse"]
     np.testing.assert_allclose(dense.losses, sparse.losses, rtol=2e-5)
     assert sparse.losses[0] != sparse.losses[-1]
     assert sparse.gradient < dense.gradient

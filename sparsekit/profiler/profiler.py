@@ -16,6 +16,7 @@ from ..base.errors import ProfilerError, expected
 from ..base.forking import across_fork, load
 from ..base.scoped import Scoped
 from ..core import hooks
+from .arguments import flag, number, text, whole
 from .event_buffer import COUNTER, MARKER
 from .profile import Profile
 from .schedules import Schedule
@@ -47,20 +48,10 @@ def active() -> Profiler | None:
 
 # object: what the user gave, checked here
 def check_options(capacity: object = CAPACITY, lines: object = True, torch: object = False) -> None:
-    """Raise unless ``capacity`` is an integer of at least 2, and ``lines`` and ``torch`` are True or False.
-
-    Raises
-    ------
-    ProfilerError
-        If one of them is something else.
-    """
-    if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 2:
-        raise ProfilerError(expected("capacity", "an integer of at least 2", capacity),
-                            hint=f"the default is {CAPACITY:,}.")
-    if not isinstance(lines, bool):
-        raise ProfilerError(expected("lines", "True or False", lines), hint="lines=False records no lines, and costs less.")
-    if not isinstance(torch, bool):
-        raise ProfilerError(expected("torch", "True or False", torch), hint="torch=True records PyTorch's operators too.")
+    """Raise unless ``capacity`` is an integer of at least 2, and ``lines`` and ``torch`` are True or False."""
+    whole("capacity", capacity, 2, hint=f"the default is {CAPACITY:,}.")
+    flag("lines", lines, "lines=False records no lines, and costs less.")
+    flag("torch", torch, "torch=True records PyTorch's operators too.")
 
 
 class Profiler(Profile, Scoped):
@@ -303,6 +294,7 @@ class Profiler(Profile, Scoped):
 
     def span(self, name: str) -> Span:
         """Mark a part of the run, as a ``with`` block or a decorator."""
+        name = text("name", name)
         return Span(self, name)
 
     def _device_rows(self) -> list[DeviceRow]:
@@ -319,13 +311,16 @@ class Profiler(Profile, Scoped):
 
     def marker(self, name: str, value: object = None) -> None:  # object: what the user marks
         """Mark this instant."""
+        name = text("name", name)
         if self._noting:
             self._run.recorder.mark(MARKER, name, value)
 
     def counter(self, name: str, value: float, unit: str = "") -> None:
         """Record the new value of a quantity, in ``unit``."""
+        name, unit = text("name", name), text("unit", unit, "unit='samples/s', for example.")
+        number("value", value, "a number", hint="of an array, value.asscalar() is the number.")
         if self._noting:
-            self._run.recorder.mark(COUNTER, name, value, str(unit))
+            self._run.recorder.mark(COUNTER, name, value, unit)
 
 
 _lock = threading.RLock()
@@ -358,7 +353,7 @@ class Span(Scoped, ContextDecorator):
     """A part of a run that the user named; nothing happens while the profiler does not record."""
 
     def __init__(self, profiler: Profiler, name: str) -> None:
-        self._profiler, self.name = profiler, str(name)
+        self._profiler, self.name = profiler, name
 
     def _recreate_cm(self) -> Span:
         return Span(self._profiler, self.name)

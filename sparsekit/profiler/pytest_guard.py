@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..base.errors import ContractError, ProfilerError, SparsekitError, UnknownNameError, expected
 from ..base.formatting import format_bytes, format_count, format_duration
-from .contract_arguments import check_arguments
+from .arguments import check_arguments
 from .contracts import CONTRACTS, Expectation, expect
 from .profiler import Profiler, check_options
 from .table import Table

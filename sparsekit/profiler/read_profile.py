@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from ..base.entry import entry
 from ..base.errors import DataFileError
 from ..base.files import path_of
+from .arguments import whole
 from .foreign_trace import read_foreign
 from .profile import Profile
 from .profile_file import MAX_BYTES, is_profile, read_columns
@@ -52,6 +53,7 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Profile:
     DataFileError
         If the file is missing, truncated, too large, neither a profile nor a trace, or a trace that ``Profile.export`` wrote.
     """
+    whole("max_bytes", max_bytes, 1)
     path = path_of(path)
     name = Path(path).name
     try:

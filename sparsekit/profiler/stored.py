@@ -125,7 +125,7 @@ class Stored:
         runs = self.columns.runs
         wall = int(runs.wall[self._worked()].sum())
         shares = [min(int(runs.wall[run]), covered(self.columns, run) + int(runs.overhead[run])) for run in self._worked()]
-        return sum(shares) / wall if wall else 1.0
+        return sum(shares) / wall if wall else 0.0
 
     @property
     def overhead(self) -> float:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import UnknownNameError
-from ..base.formatting import format_bytes, format_count, format_duration
+from ..base.formatting import counted, format_bytes, format_count, format_duration
 from ..base.tables import html_table, text_table
 from .group_by_line import FOLDED, FOLDED_LINE, NOWHERE, PLACES, by_line, cell_of
 from .groups import grouped
@@ -141,17 +140,7 @@ def _together(one: TotalRow, other: TotalRow) -> TotalRow:
 def totals_table(columns: Columns, sort_by: str = "self", group_by: str = "op", ascending: bool | None = None,
                  rows: int | None = None, footer: str = "", memory: Mapping[str, CellMemory] | None = None,
                  own: TotalRow | None = None) -> Table:
-    """Build the aggregate table; ``memory``, by the first field that names a row, adds columns, and ``own`` adds a row.
-
-    Raises
-    ------
-    UnknownNameError
-        If ``sort_by`` or ``group_by`` is not one of those offered.
-    """
-    if group_by not in GROUPS:
-        raise UnknownNameError.of("grouping", group_by, GROUPS)
-    if sort_by not in SORTS:
-        raise UnknownNameError.of("sort key", sort_by, SORTS)
+    """Build the aggregate table; ``memory``, by the first field that names a row, adds columns, and ``own`` adds a row."""
     fields, key = GROUPS[group_by], SORTS[sort_by]
     found = aggregate(columns, fields) + ([own] if own else [])
     shown_columns = (*COLUMNS, *MEMORY_COLUMNS) if memory else COLUMNS
@@ -164,7 +153,7 @@ def totals_table(columns: Columns, sort_by: str = "self", group_by: str = "op", 
     found.sort(key=lambda row: _natural(_field(row, key)), reverse=descending)
     shown = found if rows is None else found[:rows]
     if len(shown) < len(found):
-        footer = f"{len(found) - len(shown)} more rows are not shown. {footer}".strip()
+        footer = f"{counted(len(found) - len(shown), 'more row', 'are')} not shown. {footer}".strip()
     titles = tuple(_TITLES[field] for field in fields) + tuple(title for _, title, _ in shown_columns)
     return Table(titles, found, _cells(shown, fields, shown_columns), footer)
 

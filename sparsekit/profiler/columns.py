@@ -33,7 +33,8 @@ SCHEMA: Mapping[str, Mapping[str, str]] = {
               "became_dense": "text", "fallback": "i1", "converts": "i1", "bytes": "i8", "flops": "i8", "dense_flops": "i8",
               "inputs": "[-> arrays]", "outputs": "[-> arrays]"},
     # In the order of their starts, an event before those that it contains.  ``own`` is without the events inside, and ``net``
-    # without compilation inside.  ``moved`` are bytes of this event alone, beside those of its kind; ``arguments`` is JSON.
+    # without compilation inside.  ``moved`` are bytes of this event alone, beside those of its kind; ``arguments`` is JSON, and
+    # holds what differs from ``attrs`` of its kind.
     # ``made_by`` has for each input the event that wrote it last, ``conversion`` the one that made it dense.
     "events": {"run": "-> runs", "thread": "i4", "kind": "-> kinds", "start": "i8+", "duration": "i8", "own": "i8", "net": "i8",
                "depth": "i2", "node": "i8+", "moved": "i8", "arguments": "text", "conversion": "-> events",

@@ -69,6 +69,9 @@ class Log:
         self._kinds: list[KindRecord] = []
         self._kind_of: dict[KindKey, int] = {}
         self._kept_alive: dict[int, Plan | CodeType] = {}
+        # By the address of a plan: the first that is like it but for numbers, and the number of the text of its own attributes.
+        self._plans: dict[int, tuple[Plan, int]] = {}
+        self._alike: dict[Hashable, Plan] = {}
         # Number 0 separates inputs from outputs in a key, so descriptions count from 1.
         self._arrays: list[describe.ArrayKey | None] = [None]
         self._array_of: dict[Hashable, int] = {}
@@ -131,29 +134,51 @@ class Log:
         thread = self._threads.get(ident)
         if thread is None:
             thread = self.thread(ident)
+        first, own = self._plans.get(id(plan)) or self._plan(plan)
+        if own:
+            self.rows.more["arguments"][self.rows.total] = own
         made_in = plan.op.lane or lane
         if len(inputs) == 2 and not isinstance(outputs, list):
             left, right = inputs
-            key: KindKey = (id(plan), lane, layer, thread, line, left.number or self._array(left),
+            key: KindKey = (id(first), lane, layer, thread, line, left.number or self._array(left),
                             right.number or self._array(right), 0, outputs.number or self._array(outputs, made_in))
         else:
             listed = outputs if isinstance(outputs, list) else (outputs,)
-            key = (id(plan), lane, layer, thread, line, *[entry.number or self._array(entry) for entry in inputs], 0,
+            key = (id(first), lane, layer, thread, line, *[entry.number or self._array(entry) for entry in inputs], 0,
                    *[entry.number or self._array(entry, made_in) for entry in listed])
         kind = self._kind_of.get(key)
         if kind is None:
-            self._kept_alive[id(plan)] = plan
             arrays = [int(number) for number in key[5:]]
             border = arrays.index(0)
             sides = [[number for number in side if self._arrays[number] is not None]
                      for side in (arrays[:border], arrays[border + 1:])]
             taken, given = ([self._arrays[number] for number in side] for side in sides)
             listed = outputs if isinstance(outputs, list) else [outputs]
-            made = _operator_kind(plan, lane, layer, thread, line, taken, given,  # type: ignore[arg-type]  # none is None
+            made = _operator_kind(first, lane, layer, thread, line, taken, given,  # type: ignore[arg-type]  # none is None
                                   [not _is_one_of(entry, inputs) for entry in listed])
             kind = self._add_kind(key, {**made, "taken": sides[0], "given": sides[1]})
         self._pass_on(inputs, outputs if isinstance(outputs, list) else (outputs,), self._kinds[kind])
-        self._append(kind, thread, start, end, NO_NODE if node is None else node, len(inputs))
+        self._append(kind, thread, start, end, NO_NODE if node is None else node, len(inputs), False)
+
+    def _plan(self, plan: Plan) -> tuple[Plan, int]:
+        """The first plan that differs from this one in numbers alone, and the number of the text that has those of this one.
+
+        So all steps of an optimizer whose learning rate changes are of one kind.  Whole numbers decide what other operators
+        than updates move and compute.  The number is 0 if none differs.
+        """
+        left_out = (float, int) if plan.op.lane == "update" else float
+        try:
+            alike = (id(plan.op), plan.fallback, getattr(plan, "dense", ""), getattr(plan, "training", False), tuple([
+                (name, None if isinstance(value, left_out) and not isinstance(value, bool) else value)
+                for name, value in plan.attrs.items()]))
+            first = self._alike.setdefault(alike, plan)
+        except TypeError:  # an attribute has no hash
+            first = plan
+        other = {name: describe.plain(value) for name, value in plan.attrs.items() if value is not first.attrs[name]}
+        own = self._arguments.number(json.dumps(other)) if other else 0
+        self._kept_alive[id(plan)] = plan
+        self._plans[id(plan)] = first, own
+        return first, own
 
     def _pass_on(self, inputs: Sequence[Entry], outputs: Sequence[Entry], kind: KindRecord) -> None:
         """Note who wrote the inputs, and what results have of them.
@@ -259,15 +284,14 @@ class Log:
                 self.rows.more["moved"][self.rows.total] = moved
             text = _json({str(name): describe.plain(value) for name, value in arguments.items()})
             self.rows.more["arguments"][self.rows.total] = self._arguments.number(text)
-        self._append(kind, thread, start, end, NO_NODE, 0)
+        self._append(kind, thread, start, end, NO_NODE, 0, event.lane == "compile")
 
     def _add_kind(self, key: KindKey, kind: KindRecord) -> int:
         self._kinds.append(kind)
         self._kind_of[key] = len(self._kinds) - 1
         return len(self._kinds) - 1
 
-    def _append(self, kind: int, thread: int, start: int, end: int, node: int, inputs: int) -> None:
-        compiling = self._kinds[kind]["lane"] == "compile"
+    def _append(self, kind: int, thread: int, start: int, end: int, node: int, inputs: int, compiling: bool) -> None:
         start, own, compiled = self.nesting.add(thread, start, end, compiling)
         end = max(end, start)  # operators of a table are noted after what was compiled between them
         self.rows.append(kind, start, end - start, own, max(end - start - compiled, 0), node, inputs)

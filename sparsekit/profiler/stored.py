@@ -174,7 +174,7 @@ class Stored:
             record: Record = {**shared[kind], "thread": thread, "start": start / 1000, "duration": duration / 1000,  # type: ignore[typeddict-item]
                               "self": own / 1000, "depth": depth, "node": None if node < 0 else node}
             if own_arguments:
-                record["attrs"] = arguments[own_arguments]
+                record["attrs"] = {**record["attrs"], **arguments[own_arguments]}
             if moved:
                 record["bytes"] += moved
             if conversion != NONE:

@@ -168,7 +168,7 @@ def profile_script(arguments: argparse.Namespace) -> int:
         raise DataFileError(f"There is no script {script}.", hint="put options before the script: profile -o FILE SCRIPT")
     output = arguments.output or Path(f"{script if arguments.module else Path(script).stem}.npz")
     trace: Any = importlib.import_module("sparsekit.profiler.trace")
-    trace.check_name(output)
+    trace.name_of(output, trace.ENDINGS)
     for path in filter(None, (output, arguments.html)):
         check_writable(path)
     profiler: Any = importlib.import_module("sparsekit.profiler")

@@ -69,7 +69,7 @@ def test_a_mistaken_command_line_is_explained_with_status_2(words, capsys):
         (["profile", "missing.py"], "There is no script missing.py."),
         (["profile", "-m", "no.such.module"], "There is no module no.such.module."),
         (["profile", "-m", "nosuchmodule"], "There is no module nosuchmodule."),
-        (["profile", "-o", "run.txt", "train.py"], "must end in .npz, or in .json or .json.gz for a Chrome trace, got 'run.txt'"),
+        (["profile", "-o", "run.txt", "train.py"], "must end in .npz or .json or .json.gz, got 'run.txt'"),
         (["profile", "-o", "nowhere/run.json", "train.py"], "there is no folder nowhere"),
         (["profile", "--html", ".", "train.py"], "it is a folder"),
         (["view", "missing.json"], "There is no profile missing.json."),

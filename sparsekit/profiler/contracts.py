@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from contextlib import ContextDecorator
 from typing import Any, ParamSpec, Self, TypeVar
 
 from ..base.errors import ContractError, ProfilerError, expected
@@ -68,32 +67,6 @@ def expect(profile: Profile | None = None) -> Expectation:
         raise ProfilerError("The profiler has recorded nothing yet.",
                             hint="with sparsekit.Profiler() as prof: ...; then expect(prof).")
     return Expectation(profile)
-
-
-class profile_for(Scoped, ContextDecorator):
-    """Profile a block and hold it to contracts: ``with expect.profile(lambda e: e.no_densify()):``."""
-
-    def __init__(self, check: Callable[[Expectation], object]) -> None:  # object: its result is not used
-        if not callable(check):
-            raise ProfilerError(expected("The argument of expect.profile()", "a function of an expectation", check),
-                                hint="with expect.profile(lambda e: e.no_densify()): ...")
-        self._check = check
-
-    def _before(self) -> Profiler:
-        return Profiler()
-
-    def _enter(self, before: Profiler) -> Profiler:
-        return before.start()
-
-    def _leave(self, before: Profiler, kind: type[BaseException] | None) -> None:
-        before.stop()
-
-    def _after(self, before: Profiler, kind: type[BaseException] | None) -> None:
-        if kind is None:
-            self._check(expect(before))
-
-
-expect.profile = profile_for  # type: ignore[attr-defined]  # functions take attributes, and mypy knows of none
 
 
 class Expectation:

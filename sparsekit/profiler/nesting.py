@@ -14,6 +14,9 @@ __all__ = ["Nesting", "depths"]
 #: Finished intervals remembered per thread before older ones are put together.
 REMEMBERED = 8192
 
+#: Events that are plain numbers of Python at a time.
+CHUNK = 65_536
+
 
 class Nesting:
     """Works out own time while events arrive in the order in which they ended.
@@ -86,16 +89,21 @@ class Nesting:
 
 
 def depths(threads: Array, starts: Array, durations: Array) -> Array:
-    """How many events each event lies in: events in the order in which they ended, each two disjoint or one inside the other."""
+    """How many events each event lies in; events are given in the order in which they ended."""
     depth = np.zeros(len(starts), np.int16)
-    ends = starts + durations
-    for thread in np.unique(threads):
-        own = np.flatnonzero(threads == thread)
-        own = own[np.lexsort((-own, -ends[own], starts[own]))]  # what contains an event stands before it
-        start, end = starts[own], ends[own]
-        short = start == end
-        # Before each stand those around it, and those that ended before it; an instant also lies in what ends or begins there.
-        before = np.where(short, *(np.searchsorted(np.sort(end[~short]), start, side) for side in ("left", "right")))
-        before += np.searchsorted(end[short], start)
-        depth[own] = np.arange(len(own)) - before
+    around: dict[int, list[tuple[int, int]]] = {}
+    for end in range(len(starts), 0, -CHUNK):
+        part = slice(max(0, end - CHUNK), end)
+        columns = [column[part][::-1].tolist() for column in (threads, starts, starts + durations)]
+        found = [_enter(around.setdefault(thread, []), start, last) for thread, start, last in zip(*columns, strict=True)]
+        depth[part] = found[::-1]
     return depth
+
+
+def _enter(stack: list[tuple[int, int]], start: int, end: int) -> int:
+    """Put an interval on those that contain it; give their number."""
+    # An event that contains this one ended after it and began no later.
+    while stack and not (stack[-1][0] <= start and end <= stack[-1][1]):
+        stack.pop()
+    stack.append((start, end))
+    return len(stack) - 1

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,16 +15,14 @@ from .columns import NONE, Columns, Strings, build
 from .nesting import Nesting, depths
 from .parts import combined, workers_of
 from .profile import Profile
-from .read_profile import load
+from .read_profile import loaded
 from .source import environment
 from .stored import Part, Process, Stored
 
 if TYPE_CHECKING:
     from ..base.types import JSON, Array
     from .columns import Given
-
-    #: One profile, or the name of a file.
-    Run: TypeAlias = Profile | str | os.PathLike[str]
+    from .read_profile import Run
 
 __all__ = ["merge", "server_profile"]
 
@@ -71,7 +68,7 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
         raise ProfilerError(expected("profiles", "a list of profiles, or a mapping of names to them", profiles),
                             hint='mx.profiler.merge({"one": prof, "other": another}), for example.')
     named = list(profiles.items()) if isinstance(profiles, Mapping) else [("", run) for run in profiles]
-    found = [part for place, (name, run) in enumerate(named) for part in _taken_apart(_loaded(run), name, place)]
+    found = [part for place, (name, run) in enumerate(named) for part in _taken_apart(loaded(run), name, place)]
     if not found:
         raise ProfilerError("There is no profile to merge.", hint="pass a list of profiles.")
     names = [part.process.name for part in found]
@@ -81,15 +78,6 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
                             hint="pass one of each process, or a mapping with names.")
     found.sort(key=lambda part: (("worker", "server", "process").index(part.process.kind), part.process.number))
     return Profile(Stored(combined(_aligned(found))))
-
-
-def _loaded(run: object) -> Profile:  # object: what the user gave, checked here
-    if isinstance(run, Profile):
-        return run
-    if not isinstance(run, (str, os.PathLike)):
-        raise ProfilerError(expected("Each part", "a profile or the name of a file", type(run)),
-                            hint="mx.profiler.merge([prof, 'other.npz']), for example.")
-    return load(run)
 
 
 def _taken_apart(profile: Profile, name: str, number: int) -> list[Part]:

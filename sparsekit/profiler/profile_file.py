@@ -11,7 +11,7 @@ import io
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from .columns import NONE, SCHEMA, Column, Columns, Ragged, Table, dtype_of, pla
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["ENDING", "FORMAT", "MAX_BYTES", "is_profile", "read_columns", "write_columns"]
+__all__ = ["ENDING", "FORMAT", "MAX_BYTES", "is_profile", "name_of", "read_columns", "write_columns", "write_file"]
 
 FORMAT = b"sparsekit profile 1"
 
@@ -44,32 +44,45 @@ LONGEST_HEADER = 1000
 #: References that may not be missing: every event has a kind.
 NEEDED = {("events", "kind"), ("changes", "holding")}
 
-#: The error handler for half a surrogate pair, which UTF-8 cannot encode.
-LONE = "surrogatepass"
-
 _TIME = (1980, 1, 1, 0, 0, 0)
 _ENDS = np.dtype("<i8")
 
 
-def write_columns(columns: Columns, path: str | os.PathLike[str]) -> Path:
-    """Write a profile; the same profile gives the same bytes.
+def name_of(path: str | os.PathLike[str], endings: tuple[str, ...]) -> str:
+    """The name of a file to write, without its folder.
 
     Raises
     ------
     DataFileError
-        If the name does not end in ``.npz``, or the file cannot be written.
+        If it has none of the endings.
     """
     name = Path(path_of(path)).name
-    if not name.endswith(ENDING):
-        raise DataFileError(f"The name of a profile must end in {ENDING}, got {name!r}.",
-                            hint="save('run.npz'); export('run.json') writes a Chrome trace.")
+    if not name.endswith(endings):
+        raise DataFileError(f"The name of the file must end in {' or '.join(endings)}, got {name!r}.",
+                            hint="prof.save('run.npz') writes all of a profile, prof.export('run.json') a Chrome trace.")
+    return name
+
+
+def write_file(path: str | os.PathLike[str], endings: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> Path:
+    """Write a file completely or not at all.
+
+    Raises
+    ------
+    DataFileError
+        If its name has none of the endings, or there is no such folder.
+    """
+    name = name_of(path, endings)
     try:
         with written(path) as stream:
-            write_stream(columns, stream)
+            write(stream)
     except FileNotFoundError as error:
-        raise DataFileError(f"The profile {name!r} cannot be written: {error.strerror}.",
-                            hint="create the folder first.") from error
+        raise DataFileError(f"{name!r} cannot be written: {error.strerror}.", hint="create the folder first.") from error
     return Path(path)
+
+
+def write_columns(columns: Columns, path: str | os.PathLike[str]) -> Path:
+    """Write a profile; the same profile gives the same bytes."""
+    return write_file(path, (ENDING,), partial(write_stream, columns))
 
 
 def write_stream(columns: Columns, stream: IO[bytes]) -> None:
@@ -86,7 +99,7 @@ def write_stream(columns: Columns, stream: IO[bytes]) -> None:
 
 def _members(columns: Columns) -> Iterator[tuple[str, Array]]:
     """The arrays of a file with their names."""
-    encoded = [text.encode("utf-8", LONE) for text in columns.strings]
+    encoded = [text.encode("utf-8") for text in columns.strings]
     yield "strings.values", np.frombuffer(b"".join(encoded), np.uint8)
     yield "strings.ends", np.cumsum([len(text) for text in encoded], dtype=_ENDS)
     for table, kinds in SCHEMA.items():
@@ -175,7 +188,7 @@ class _Reader:
         values, ends = self._array("strings.values", np.dtype("u1")).tobytes(), self._array("strings.ends", _ENDS)
         self._check_ends("strings", ends, len(values))
         places = ends.tolist()
-        texts = [values[begin:end].decode("utf-8", LONE) for begin, end in zip([0, *places[:-1]], places, strict=True)]
+        texts = [values[begin:end].decode("utf-8") for begin, end in zip([0, *places[:-1]], places, strict=True)]
         if not texts or texts[0]:
             raise self.wrong("its first text is not empty")
         return texts

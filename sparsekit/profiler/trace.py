@@ -13,16 +13,16 @@ import json
 import math
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..base.errors import DataFileError
-from ..base.files import path_of, written
-from .profile_file import ENDING
+from .profile_file import ENDING, name_of, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import BinaryIO, TypeAlias
+    from typing import IO, TypeAlias
 
     from .profile import Profile
     from .stored import Stored
@@ -32,15 +32,13 @@ if TYPE_CHECKING:
     Event: TypeAlias = Mapping[str, object]  # object: whatever JSON can say, and records, which are of that kind
 
 
-__all__ = ["ENDINGS", "check_name", "export_trace", "trace_events", "write"]
+__all__ = ["ENDINGS", "export_trace", "trace_events", "write"]
 
 PROCESS, NAME = 1, "sparsekit"
 
-#: Endings of what ``write`` writes.
-ENDINGS = (ENDING, ".json", ".json.gz")
-
-#: The error handler for half a surrogate pair, which UTF-8 cannot encode: a JSON escape.
-LONE = "backslashreplace"
+#: Endings of traces, and of all that ``write`` writes.
+TRACES = (".json", ".json.gz")
+ENDINGS = (ENDING, *TRACES)
 
 _ARGUMENTS = ("kind", "self", "depth", "layer", "node", "attrs", "fallback", "became_dense", "conversion", "inputs", "outputs",
               "bytes", "flops", "dense_flops", "line")
@@ -60,17 +58,8 @@ def export_trace(profile: Profile, path: str | os.PathLike[str]) -> Path:
     DataFileError
         If the name has another ending, or the file cannot be written.
     """
-    name = Path(path_of(path)).name
-    if not name.endswith((".json", ".json.gz")):
-        raise DataFileError(f"The name of a trace must end in .json or .json.gz, got {name!r}.",
-                            hint="export('trace.json') writes a trace; save('run.npz') keeps all of a profile.")
-    try:
-        with written(path) as stream:
-            _write(profile, stream, name.endswith(".gz"))
-    except FileNotFoundError as error:
-        raise DataFileError(f"The trace {name!r} cannot be written: {error.strerror}.",
-                            hint="create the folder first.") from error
-    return Path(path)
+    packed = name_of(path, TRACES).endswith(".gz")
+    return write_file(path, TRACES, partial(_write, profile, packed))
 
 
 def write(profile: Profile, path: str | os.PathLike[str]) -> Path:
@@ -81,25 +70,14 @@ def write(profile: Profile, path: str | os.PathLike[str]) -> Path:
     DataFileError
         If the name has another ending, or the file cannot be written.
     """
-    check_name(path)
-    return profile.save(path) if os.fspath(path).endswith(ENDING) else profile.export(path)
+    return profile.save(path) if name_of(path, ENDINGS).endswith(ENDING) else profile.export(path)
 
 
-def check_name(path: str | os.PathLike[str]) -> None:
-    """Raise unless ``write`` can write to a file of this name."""
-    name = Path(path_of(path)).name
-    if not name.endswith(ENDINGS):
-        raise DataFileError(f"The name of a profile must end in .npz, or in .json or .json.gz for a Chrome trace, got {name!r}.",
-                            hint="'run.npz', for example, which `sparsekit view` and mx.profiler.load read.")
-
-
-def _write(profile: Profile, stream: BinaryIO, compressed: bool) -> None:
-    if not compressed:
-        _write_text(profile, io.TextIOWrapper(stream, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
-        return
+def _write(profile: Profile, compressed: bool, stream: IO[bytes]) -> None:
     # No name and no time in the header: the same profile gives the same bytes.
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=stream, mtime=0) as packed:
-        _write_text(profile, io.TextIOWrapper(packed, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
+    packed = gzip.GzipFile("", "wb", 6, stream, mtime=0) if compressed else nullcontext(stream)
+    with packed as to:
+        _write_text(profile, io.TextIOWrapper(to, encoding="utf-8", newline="\n", write_through=True))
 
 
 def _write_text(profile: Profile, stream: io.TextIOWrapper) -> None:

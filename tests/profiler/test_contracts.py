@@ -1,9 +1,11 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from sparsekit.base.errors import ContractError, ProfilerError, UnknownNameError
 from sparsekit.base.formatting import parse_bytes
-from sparsekit.profiler import Profiler, expect, load
+from sparsekit.profiler import Profiler, expect, load, pytest_guard
 
 
 @pytest.fixture
@@ -233,3 +235,23 @@ def test_nothing_that_never_ran_is_held_to_anything():
         expect(Profiler())
     with pytest.raises(ProfilerError, match="needs at least one contract"):
         expect()(print)
+
+
+def marked(**kwargs):
+    return SimpleNamespace(name="sparse_contract", args=(), kwargs=kwargs)
+
+
+def test_a_marker_says_of_torch_whether_it_is_recorded():
+    assert pytest_guard.mistake(marked(no_densify=True, torch=None)) == ""
+    said = pytest_guard.mistake(marked(no_densify=True, torch="yes"))
+    assert "torch must be True, False or None, got 'yes'." in said
+
+
+def test_a_guard_waits_for_another_profiler_only_in_the_background():
+    background = pytest_guard.Guard([], False)
+    asked = pytest_guard.Guard([marked(no_densify=True)], False)
+    with Profiler():
+        background.begin()
+        with pytest.raises(ProfilerError, match="Another profiler is recording"):
+            asked.begin()
+    assert background.row() is None

@@ -59,7 +59,7 @@ class Log:
         self.capacity = capacity
         self.densifications: list[tuple[int, int, hooks.Densification]] = []
         self.densified = 0
-        self.marks: list[dict[str, Any]] = []  # Any: a text or a number, as its column says
+        self.marks: list[tuple[int, int, str, str, str, str, str]] = []
         # What came after those that are kept in full: how often each densification, how many marks.
         self.more_densifications: dict[hooks.Densification, int] = {}
         self.more_marks = 0
@@ -318,8 +318,8 @@ class Log:
     def _mark(self, event: Note, content: Mark, now: int) -> None:
         if len(self.marks) < MOST_NOTES:
             name, value, unit = content
-            self.marks.append({"kind": event.kind, "name": name, "time": now, "value": json.dumps(describe.plain(value)),
-                               "unit": unit, "thread": self.thread(event.thread), "line": self._line_of(event)})
+            self.marks.append((now, self.thread(event.thread), event.kind, name, json.dumps(describe.plain(value)), unit,
+                               self._line_of(event)))
         else:
             self.more_marks += 1
 
@@ -349,19 +349,22 @@ class Log:
         process : list
             Times, and the bytes that the whole process held then.
         """
-        strings, rows = Strings(self._arguments.all()), self.memory.gradient_rows
-        ledger = [(time, thread, 1, record) for time, thread, record in self.densifications]
-        ledger += [(NONE, NONE, times, record) for record, times in self.more_densifications.items()]
+        ledger = [(time, thread, 1, *record) for time, thread, record in self.densifications]
+        ledger += [(NONE, NONE, times, *record) for record, times in self.more_densifications.items()]
+        changes = self.memory.changes()
         return build(
-            strings, runs={"wall": [wall], "overhead": [overhead], "events": [self.rows.total], "error": [NONE],
-                           "more_marks": [self.more_marks], "about": [_json(about)]},
+            Strings(self._arguments.all()),
+            runs={"wall": [wall], "overhead": [overhead], "events": [self.rows.total], "error": [NONE],
+                  "more_marks": [self.more_marks], "about": [_json(about)]},
             arrays=self._array_columns(), kinds=self._kind_columns(), events=self.rows.columns(self._thread_of_kind()),
             folded=self._folded_columns(), holdings=self.memory.holdings(),
-            changes=_of_run(self.memory.changes()), ledger=_of_run(_ledger_columns(ledger)),
-            marks=_of_run({name: [mark[name] for mark in self.marks] for name in _MARKS}),
-            process_memory=_of_run({"time": [time for time, _ in process], "bytes": [held for _, held in process]}),
-            temporaries=_of_run(_temporary_columns(self.memory.temporaries)),
-            gradient_rows=_of_run({"parameter": list(rows), "rows": list(rows.values())}))
+            changes={**changes, "run": np.zeros(len(changes["time"]), np.int64)},
+            ledger=_table(("time", "thread", "times", *hooks.Densification._fields), ledger),
+            marks=_table(("time", "thread", "kind", "name", "value", "unit", "line"), self.marks),
+            process_memory=_table(("time", "bytes"), process),
+            temporaries=_table(("op", "layer", "arrays", "bytes", "most"),
+                               [(*key, *sums) for key, sums in self.memory.temporaries.items()]),
+            gradient_rows=_table(("parameter", "rows"), list(self.memory.gradient_rows.items())))
 
     def _array_columns(self) -> dict[str, Given]:
         # The first stands for inputs that were left out, which no kind has.
@@ -384,21 +387,16 @@ class Log:
                 "inputs": [kind["taken"] for kind in kinds], "outputs": [kind["given"] for kind in kinds]}
 
     def _folded_columns(self) -> dict[str, Given]:
-        kinds = [self._kinds[kind] for kind in self._folded]
-        found: dict[str, Given] = {name: [kind[name] for kind in kinds] for name in ("name", "lane", "layer")}
-        found["storage"] = [describe.storage(kind["inputs"], kind["outputs"]) for kind in kinds]
-        for place, name in enumerate(Sums._fields):
-            found = {name: [sums[place] for sums in self._folded.values()], **found}
-        for name in COSTS:
-            # As above.
-            found[name] = [sums[0] * kind[name] + (sums[-1] if name == "bytes" else 0)  # type: ignore[literal-required]
-                           for sums, kind in zip(self._folded.values(), kinds, strict=True)]
-        return _of_run(found)
+        rows: list[tuple[Any, ...]] = []  # Any: texts and numbers
+        for number, (*sums, moved) in self._folded.items():
+            kind = self._kinds[number]
+            rows.append((kind["name"], kind["lane"], kind["layer"], describe.storage(kind["inputs"], kind["outputs"]), *sums,
+                         sums[0] * kind["bytes"] + moved, sums[0] * kind["flops"], sums[0] * kind["dense_flops"]))
+        return _table(("name", "lane", "layer", "storage", *Sums._fields, *COSTS), rows)
 
 
-#: What is said of a kind as it is, of a mark, and of an array that was left out.
+#: What is said of a kind as it is, and of an array that was left out.
 _PLAIN_OF_KIND = ("name", "lane", "layer", "line", "became_dense", "fallback", "converts", "bytes", "flops", "dense_flops")
-_MARKS = ("time", "thread", "kind", "name", "value", "unit", "line")
 _NO_ARRAY = describe.ArrayKey("", (), "", 0, None, (), None)
 
 
@@ -406,23 +404,9 @@ def _json(value: Mapping[str, JSON]) -> str:
     return json.dumps(describe.without_folders(dict(value)), separators=(",", ":"), allow_nan=False) if value else ""
 
 
-def _of_run(columns: Mapping[str, Given]) -> dict[str, Given]:
-    """The same with the number of the only run."""
-    rows = len(next(iter(columns.values())))
-    return {**columns, "run": np.zeros(rows, np.int64)}
-
-
-def _ledger_columns(ledger: Sequence[tuple[int, int, int, hooks.Densification]]) -> dict[str, Given]:
-    found: dict[str, Given] = {"time": [one[0] for one in ledger], "thread": [one[1] for one in ledger],
-                               "times": [one[2] for one in ledger]}
-    return {**found, **{name: [getattr(one[3], name) for one in ledger] for name in hooks.Densification._fields}}
-
-
-def _temporary_columns(temporaries: Mapping[tuple[str, str], Sequence[int]]) -> dict[str, Given]:
-    found: dict[str, Given] = {"op": [op for op, _ in temporaries], "layer": [layer for _, layer in temporaries]}
-    for place, name in enumerate(("arrays", "bytes", "most")):
-        found[name] = [sums[place] for sums in temporaries.values()]
-    return found
+def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Given]:  # Any: texts and numbers
+    """The columns of rows of the only run."""
+    return {"run": [0] * len(rows), **{name: [row[place] for row in rows] for place, name in enumerate(names)}}
 
 
 def _fold_into(before: list[int], more: list[int]) -> None:

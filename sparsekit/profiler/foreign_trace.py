@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.errors import FileFormatError
 from .columns import NONE, Strings, build
+from .spans import Input, Spans
 from .stored import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import TypeAlias
 
     from ..base.types import JSON
-    from .columns import Given
 
     #: A JSON object.
     Object: TypeAlias = dict[str, JSON]
@@ -69,11 +69,15 @@ def read_foreign(document: JSON, name: str) -> Stored:
     tracks: dict[Track, int] = {}
     for _, _, event in spans:
         tracks.setdefault(_track(event), len(tracks))
-    found = _Events(_torch if origin == "torch.profiler" else _other)
+    describe = _torch if origin == "torch.profiler" else _other
+    found = Spans()
     for start, duration, event in sorted(spans, key=lambda span: (tracks[_track(span[2])], span[0], -span[1])):
-        found.add(tracks[_track(event)], at(start), round(duration * 1000), event)
+        thread, name, args = tracks[_track(event)], _text(event["name"]), event.get("args")
+        around = found.around(thread, at(start))
+        told = describe(name, _text(event.get("cat", "")), args if isinstance(args, dict) else {}, around)
+        found.add(thread, at(start), round(duration * 1000), (name, told.kind, told.lane), told.inputs, told.node)
     times = [at(now) for now, _ in samples]
-    wall = max([row.start + row.duration for row in found.rows] + times + [at(mark.time) for mark in marks])
+    wall = max([found.end] + times + [at(mark.time) for mark in marks])
     held = [0, *(size for _, size in samples)]
     return Stored(build(
         Strings(), runs={"wall": [wall], "events": [len(spans)], "error": [NONE],
@@ -179,76 +183,8 @@ class _Described(NamedTuple):
 
     lane: str
     kind: str = "op"
-    inputs: tuple[_Array, ...] = ()
+    inputs: tuple[Input, ...] = ()
     node: int = NONE
-
-
-class _Array(NamedTuple):
-    """An input of an operator."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    stored: int
-    bytes: int
-
-
-class _Row:
-    """An event of the table ``events``, and the lane that it is in."""
-
-    __slots__ = ("depth", "duration", "kind", "lane", "node", "own", "start", "thread")
-
-    def __init__(self, thread: int, start: int, duration: int, depth: int, described: _Described, kind: int) -> None:
-        self.thread, self.start, self.duration, self.own, self.depth = thread, start, duration, duration, depth
-        self.lane, self.node, self.kind = described.lane, described.node, kind
-
-
-class _Events:
-    """The events of a trace, given by thread and start: how deep each lies, and its own time; in nanoseconds.
-
-    Parameters
-    ----------
-    describe : callable
-        What name, category, arguments and the lane around tell of an event.
-    """
-
-    def __init__(self, describe: Callable[[str, str, Object, str], _Described]) -> None:
-        self.rows: list[_Row] = []
-        self._describe = describe
-        self._stack: list[_Row] = []
-        self._kinds: dict[tuple[str, str, str, tuple[int, ...]], int] = {}
-        self._arrays: dict[_Array, int] = {}
-
-    def add(self, thread: int, start: int, duration: int, event: Object) -> None:
-        """Add an event; what sticks out of the one that it began in is cut, as only a rounding could make it."""
-        stack = self._stack
-        while stack and (stack[-1].thread != thread or start >= stack[-1].start + stack[-1].duration):
-            stack.pop()
-        if stack:
-            duration = max(0, min(duration, stack[-1].start + stack[-1].duration - start))
-            stack[-1].own = max(0, stack[-1].own - duration)
-        args, name = event.get("args"), _text(event["name"])
-        found = self._describe(name, _text(event.get("cat", "")), args if isinstance(args, dict) else {},
-                               stack[-1].lane if stack else "")
-        taken = tuple(self._arrays.setdefault(array, len(self._arrays)) for array in found.inputs)
-        kind = self._kinds.setdefault((name, found.kind, found.lane, taken), len(self._kinds))
-        stack.append(_Row(thread, start, duration, len(stack), found, kind))
-        self.rows.append(stack[-1])
-
-    def tables(self) -> dict[str, dict[str, Given]]:
-        """The tables of events, of their kinds and of arrays."""
-        rows = sorted(self.rows, key=lambda row: (row.start, row.depth, row.thread))
-        kinds, arrays = list(self._kinds), list(self._arrays)
-        events: dict[str, Given] = {name: [getattr(row, name) for row in rows]
-                                    for name in ("thread", "kind", "start", "duration", "own", "depth", "node")}
-        names, types, lanes, inputs = zip(*kinds, strict=True)
-        return {
-            "arrays": {"stype": ["default"] * len(arrays), "rows": [NONE] * len(arrays), "components": [["data"]] * len(arrays),
-                       "sizes": [[array.bytes] for array in arrays],
-                       **{name: [getattr(array, name) for array in arrays] for name in _Array._fields}},
-            "kinds": {"name": names, "type": types, "lane": lanes, "inputs": inputs,
-                      "bytes": [sum(arrays[place].bytes for place in taken) for taken in inputs],
-                      "storage": [f"{', '.join(['default'] * len(taken))} ->" if taken else "" for taken in inputs]},
-            "events": {**events, "run": [0] * len(rows), "net": events["duration"]}}
 
 
 def _torch(name: str, category: str, args: Object, outer: str) -> _Described:
@@ -262,7 +198,7 @@ def _torch(name: str, category: str, args: Object, outer: str) -> _Described:
     return _Described(lane, "span" if lane == "user" else "op", tuple(_inputs(args)), node)
 
 
-def _inputs(args: Object) -> Iterator[_Array]:
+def _inputs(args: Object) -> Iterator[Input]:
     """The arrays among the arguments of an operator of torch; those of sparse layouts look dense, as it records no layout."""
     shapes, types = args.get("Input Dims"), args.get("Input type")
     if not isinstance(shapes, list) or not isinstance(types, list):
@@ -273,7 +209,7 @@ def _inputs(args: Object) -> Iterator[_Array]:
         if dtype is None or not isinstance(shape, list) or len(shape) > 64 or len(sizes) < len(shape):
             continue
         size = math.prod(sizes)
-        yield _Array(tuple(sizes), dtype, min(size, 1 << 60), min(size * _SIZES.get(dtype, 1), 1 << 60))
+        yield Input(tuple(sizes), dtype, min(size, 1 << 60), min(size * _SIZES.get(dtype, 1), 1 << 60))
 
 
 def _other(name: str, category: str, args: Object, outer: str) -> _Described:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from .columns import Columns, Table
 
-__all__ = ["BY", "COSTS", "Sums", "covered", "grouped", "sums_of"]
+__all__ = ["BY", "COSTS", "TIMES", "Sums", "covered", "grouped", "put_together", "sums_of"]
 
 #: What events may be grouped by: texts of their kinds, and the number of their run.
 BY = ("name", "lane", "layer", "storage", "line", "type", "run")
@@ -87,11 +87,12 @@ def grouped(columns: Columns, *by: str) -> dict[str, Array]:
     found = {name: key[first[order]] for name, key in zip(by, keys, strict=True)}
     for name in (*TIMES, *COSTS):
         values = np.concatenate([rows[name], getattr(folded, name)])
-        found[name] = _put_together(name, rank, len(first), values)
+        found[name] = put_together(name, rank, len(first), values)
     return found
 
 
-def _put_together(name: str, place: Array, groups: int, values: Array) -> Array:
+def put_together(name: str, place: Array, groups: int, values: Array) -> Array:
+    """One of ``TIMES`` or ``COSTS`` of groups of rows; ``place`` says to which of so many each row belongs."""
     if name == "minimum":
         made = np.full(groups, np.iinfo(np.int64).max)
         np.minimum.at(made, place, values)

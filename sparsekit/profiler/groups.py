@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..base.errors import UnknownNameError
+from .arguments import one_of
 
 if TYPE_CHECKING:
     from ..base.types import Array
@@ -41,12 +41,10 @@ class Sums(NamedTuple):
 
 def sums_of(place: Array, groups: int, net: Array, own: Array) -> Sums:
     """Exact sums of events; ``place`` says to which of so many groups each belongs."""
-    minimum, maximum = np.full(groups, np.iinfo(np.int64).max), np.zeros(groups, np.int64)
-    np.minimum.at(minimum, place, net)
-    np.maximum.at(maximum, place, net)
     calls = np.bincount(place, minlength=groups)
-    minimum[calls == 0] = 0
-    return Sums(calls, _added(place, net, groups), _added(place, own, groups), minimum, maximum)
+    minimum = np.where(calls, put_together("minimum", place, groups, net), 0)
+    return Sums(calls, _added(place, net, groups), _added(place, own, groups), minimum,
+                put_together("maximum", place, groups, net))
 
 
 def _added(place: Array, values: Array, groups: int) -> Array:
@@ -76,8 +74,7 @@ def grouped(columns: Columns, *by: str) -> dict[str, Array]:
         If ``by`` names something else.
     """
     for name in by:
-        if name not in BY:
-            raise UnknownNameError.of("grouping", name, BY)
+        one_of("grouping", name, BY)
     rows = _rows(columns)
     folded = columns.folded
     keys = [np.concatenate([_of_rows(columns, rows, name), _of_folded(folded, name)]) for name in by]

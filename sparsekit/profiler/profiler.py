@@ -9,7 +9,8 @@ import weakref
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Self
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Self
 
 from ..base.entry import doors
 from ..base.errors import ProfilerError, expected
@@ -25,7 +26,6 @@ from .source import RecordedRun
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ..base.types import Array, Attrs
     from .stored import Stored
     from .torch_mode import Watch
     from .types import DeviceRow
@@ -381,14 +381,19 @@ def cost_of_event(lines: bool) -> float:
     import numpy as np
 
     run = RecordedRun(CAPACITY, lines)
-    plan, layout = _Nothing(), _Nothing()
-    left, right = _Array(np.zeros((8, 8), np.float32), layout), _Array(np.zeros((8, 8), np.float32), layout)
+    plan: Any = SimpleNamespace(op=None, attrs={}, fallback=False)  # Any: as much of a plan as a recorder looks at
+    layout = SimpleNamespace(shape=(8, 8))
+
+    def array() -> Any:  # Any: as much of an array as a recorder looks at
+        return SimpleNamespace(_store=np.empty((8, 8), np.float32), _layout=layout, _seen=0)
+
+    left, right = array(), array()
     call, clock = run.recorder.call, time.perf_counter_ns
 
     def loop(noted: bool, count: int = 2000) -> int:
         begin = clock()
         for _ in range(count):
-            result = _Array(np.empty((8, 8), np.float32), layout)
+            result = array()
             if noted:
                 start = clock()
                 call(plan, start, clock(), (left, right), result, None)
@@ -409,24 +414,6 @@ def _cost_of_torch_event(lines: bool) -> float:
 def _torch_mode() -> ModuleType:
     """What watches PyTorch, which is imported when it is asked for."""
     return load("sparsekit.profiler.torch_mode")
-
-
-class _Nothing:
-    """A plan of nothing and a layout of nothing, to measure with."""
-
-    attrs: ClassVar[Attrs] = {}
-    fallback = False
-    op = None
-    shape = (8, 8)
-
-
-class _Array:
-    """As much of an array as a recorder looks at."""
-
-    __slots__ = ("_layout", "_seen", "_store")
-
-    def __init__(self, store: Array, layout: _Nothing) -> None:
-        self._store, self._layout, self._seen = store, layout, 0
 
 
 doors(Profiler)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..base.errors import ProfilerError, UnknownNameError
+from ..base.errors import ProfilerError
 from ..base.formatting import format_bytes
 from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
 from .arguments import flag, most_rows, one_of, whole
@@ -115,8 +115,7 @@ def _check_names(kinds: list[Kind], gradient: str | Mapping[str, str] | None, ro
     """Raise for unknown names of parameters, and for parameters of fewer than two axes."""
     shapes = {kind.owner: kind.shape for kind in kinds if kind.role in LASTING}
     for name in (name for given in (gradient, rows) if isinstance(given, Mapping) for name in given):
-        if name not in shapes:
-            raise UnknownNameError.of("parameter", str(name), shapes)
+        one_of("parameter", name, shapes)
         if len(shapes[name]) < 2:
             raise ProfilerError(f"{name!r} has shape {shapes[name]}: its gradient is dense.",
                                 hint="name parameters with at least two axes.")

@@ -32,7 +32,6 @@ from .what_if import what_if
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Unpack
 
     from .advice import Advice
     from .columns import Columns
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
     from .distributed import Distributed
     from .source import RecordedRun
     from .stored import Process
-    from .types import Changes, DeviceRow, MarkRecord, Record, TotalRow, Trying
-    from .what_if import WhatIf
+    from .types import DeviceRow, MarkRecord, Record, TotalRow
 
 
 __all__ = ["Profile"]
@@ -169,16 +167,15 @@ class Profile:
         """What changed in a later run, in calls, bytes and storage types: ``before.diff(after)``; see ``profiler.diff``."""
         return diff(self, other)
 
-    def what_if(self, **changes: Unpack[Changes]) -> WhatIf:
-        """Memory with other element types, gradients or batches, computed without running; see ``profiler.what_if``."""
-        return what_if(self, **changes)
+    what_if = what_if
 
     def advice(self) -> Advice:
         """Findings of fixed rules in this profile: the event, the reason, the expected saving, and a lesson to read."""
         return advise(self)
 
     # object: whatever the step returns; Any: Fixes, a layer above
-    def try_fixes(self, step: Callable[[], object] | None = None, **options: Unpack[Trying]) -> Any:
+    def try_fixes(self, step: Callable[[], object] | None = None, *, steps: int = 3, tolerance: float = 1e-4,
+                  timeout: float = 600.0) -> Any:  # Any: as above
         """Try the remedies of the advice on the text of the program, and return the fixes, their savings and a patch.
 
         The edited text runs in processes of its own, and the program itself does not change.  See
@@ -189,8 +186,8 @@ class Profile:
         step : callable, optional
             A function without arguments that runs one step of training, or a loop of several.  The default is the cell that
             ``%%profile`` ran.
-        **options
-            ``steps=3``, ``tolerance=1e-4`` and ``timeout=600.0`` are the options and their defaults.
+        steps, tolerance, timeout
+            As in ``sparsekit.fixes.try_fixes``.
 
         Returns
         -------
@@ -203,7 +200,7 @@ class Profile:
         ProfilerError
             If no step is given and the profile knows none.
         """
-        return displays.call("try_fixes", self._step_of(step), self, **options)
+        return displays.call("try_fixes", self._step_of(step), self, steps=steps, tolerance=tolerance, timeout=timeout)
 
     def _remember(self, file: str, text: str, names: dict[str, object]) -> None:  # object: globals
         """Keep the cell that was profiled, for ``try_fixes()`` without a step."""

@@ -41,6 +41,10 @@ MOST_NOTES = 100_000
 
 NO_NODE = -1
 
+#: Types of attributes in which the calls of an operator may differ that are of one kind; of an update all numbers.
+_FLOATS = frozenset((float, np.float32, np.float64))
+_NUMBERS = _FLOATS | {int, np.int64}
+
 
 class Log:
     """Stores the events of a recorder, and gives them as columns.
@@ -166,11 +170,10 @@ class Log:
         So all steps of an optimizer whose learning rate changes are of one kind.  Whole numbers decide what other operators
         than updates move and compute.  The number is 0 if none differs.
         """
-        left_out = (float, int) if plan.op.lane == "update" else float
+        left_out = _NUMBERS if plan.op.lane == "update" else _FLOATS
         try:
             alike = (id(plan.op), plan.fallback, getattr(plan, "dense", ""), getattr(plan, "training", False), tuple([
-                (name, None if isinstance(value, left_out) and not isinstance(value, bool) else value)
-                for name, value in plan.attrs.items()]))
+                (name, None if value.__class__ in left_out else value) for name, value in plan.attrs.items()]))
             first = self._alike.setdefault(alike, plan)
         except TypeError:  # an attribute has no hash
             first = plan

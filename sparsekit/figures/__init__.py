@@ -9,6 +9,7 @@ figures of your own are made of.
 
 from __future__ import annotations
 
+from . import kit as kit
 from .bars import bars_figure
 from .curves import curves_figure
 from .monitor import monitor

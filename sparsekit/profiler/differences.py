@@ -245,7 +245,7 @@ class Diff:
         if not name.endswith(PAGE):
             raise DataFileError(f"The name of a page must end in .html, got {name!r}.", hint="write 'changes.html'.")
         first = {name: side.profiles[0].tables for name, side in zip(("before", "after"), self._sides, strict=True)}
-        sections = [("Summary", self.summary()), ("Changes", self.table().plain()),
+        sections = [("Summary", self.summary()), ("Changes", {**self.table().plain(), "caption": ""}),
                     ("Timelines", displays.call("timeline_figure", first))]
         displays.call("html_page", "What changed", sections, path=path)
         return Path(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
@@ -41,6 +42,9 @@ def mapping_of(name: str, value: object, what: str) -> Mapping[str, Any]:  # Any
     """A mapping."""
     if not isinstance(value, Mapping):
         raise ParameterError(expected(name, f"a mapping of names to {what}", value), hint=f"{{'a name': {what}}}, for example.")
+    names = [text for text, count in Counter(map(str, value)).items() if count > 1]
+    if names:
+        raise ParameterError(f"Several entries of {name} are named {names[0]!r} as text.", hint="give each a name of its own.")
     return value
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from ..base.entry import entries
 from ..base.errors import ParameterError, expected
-from ..base.formatting import format_bytes, format_ratio
-from .arguments import text_of
+from ..base.formatting import counted, format_bytes, format_ratio
+from .arguments import mapping_of, text_of
 from .figure import Figure
 from .interaction import Interaction
 from .marks import Dots, Line, Mark, Panel, Rect, Table, Text
 from .text import clean, fit, text_width
-from .timeline_data import APART, SMALL, STORAGE, Timeline, part_of, storage_of
+from .timeline_data import APART, HAS_TO_BE, SMALL, STORAGE, Timeline, storage_of
 
 if TYPE_CHECKING:
     from ..base.types import Array
@@ -29,6 +29,8 @@ __all__ = ["contagion_figure"]
 MOST = 9
 #: The share of its elements from which on an array of a sparse type is called full.
 FULL = 0.5
+#: Lines that are followed, and rows of the table: the largest operators.
+MOST_SOURCES, MOST_ROWS = 64, 200
 #: Operators on small arrays alone of which fewer are left out.
 FEW = 4
 #: Pixels of a figure: its width, the side of the largest block, and the least side.
@@ -40,7 +42,7 @@ HEAD, FOOT, ROW = 50.0, 42.0, 46.0
 #: Lanes that are no operators of a step, and what the others are called.
 LEFT_OUT = ("user", "wait", *APART)
 PASSES = {"update": "optimizer", "convert": "conversion", "io": "data", "transfer": "copies"}
-SPARSE = STORAGE.index("sparse")
+DENSE, NONE = STORAGE.index("dense"), STORAGE.index("none")
 
 
 class Recorded(Protocol):
@@ -63,10 +65,12 @@ class Block(NamedTuple):
         What it moves.
     operators : int
         How many there are in it.
-    spread : bool
-        Whether it is dense because an operator before it made an array dense.
+    sources : int
+        A bit for each operator before it, or itself, that made an array dense which comes in here.
     line : str
         Where it was called, if it made an array dense.
+    bit : int
+        Its own place among the sources; -1 if it is none.
     full : bool
         Whether an array of a sparse type stores most of its elements.
     """
@@ -76,8 +80,9 @@ class Block(NamedTuple):
     kind: str
     bytes: int
     operators: int = 1
-    spread: bool = False
+    sources: int = 0
     line: str = ""
+    bit: int = -1
     full: bool = False
 
 
@@ -105,13 +110,15 @@ def contagion_figure(profiles: Recorded | Mapping[str, Recorded], title: str = "
     ParameterError
         If ``profiles`` is empty, or anything else than profiles.
     """
-    runs = {str(name): _step(profile) for name, profile in _named(profiles).items()}
-    finding = _finding(runs)
+    runs = {name: _read(columns) for name, columns in _named(profiles).items()}
+    blocks = [(name, block) for name, run in runs.items() for block in run.blocks]
+    least = sorted((block.bytes for _, block in blocks), reverse=True)[:MOST_ROWS][-1:] or [0]
+    listed = [(name, block) for name, block in blocks if block.bytes >= least[0]][:MOST_ROWS]
     table = Table(("run", "pass", "operator", "works on", "bytes moved"), [
-        (name, _pass(block), block.name, _words(block), format_bytes(block.bytes)) for name, blocks in runs.items()
-        for block in blocks], "One step")  # fmt: skip
-    shown = {name: _together(blocks) for name, blocks in runs.items()}
-    figure = Figure(text_of("title", title) or _title(runs), finding, table=table, legend={"none": "small arrays"})
+        (name, _pass(block), block.name, _words(block), format_bytes(block.bytes)) for name, block in listed],
+        "Operators in their order" if len(listed) == len(blocks) else f"The {len(listed)} largest of {len(blocks):,} operators")
+    shown = {name: _together(run.blocks) for name, run in runs.items()}
+    figure = Figure(text_of("title", title) or _title(runs), _finding(runs), table=table, legend={"none": "small arrays"})
     _wide(figure, shown, runs)
     figure.narrow, figure.narrow_below = _narrowed(figure, shown, runs), NARROW_BELOW
     longest = max((len(blocks) for blocks in shown.values()), default=0)
@@ -123,75 +130,99 @@ def contagion_figure(profiles: Recorded | Mapping[str, Recorded], title: str = "
     return figure
 
 
-def _named(profiles: Recorded | Mapping[str, Recorded]) -> dict[str, Recorded]:
-    found = dict(profiles) if isinstance(profiles, Mapping) else {"": profiles}
-    for profile in found.values():
-        if not hasattr(profile, "tables"):
+def _named(profiles: object) -> dict[str, Columns]:  # object: what the user gave
+    """The columns of each run, by name; the runs and processes of a merged profile are drawn one by one."""
+    given = mapping_of("profiles", profiles, "profiles") if isinstance(profiles, Mapping) else {"": profiles}
+    found: dict[str, Columns] = {}
+    for name, profile in given.items():
+        columns = getattr(profile, "tables", None)
+        if columns is None:
             raise ParameterError(expected("profiles", "a Profile, or a mapping of names to profiles", profile),
                                  hint="with mx.Profiler() as prof: … gives one.")  # fmt: skip
+        runs = columns.texts(columns.runs.name)
+        if len(runs) < 2:
+            found[str(name)] = columns
+            continue
+        for place, run in enumerate(runs):
+            found[f"{name} {run or f'run {place + 1}'}".strip()] = columns.only(place)
     if not found:
         raise ParameterError("There are no profiles.", hint="give at least one.")
     return found
 
 
-def _step(profile: Recorded) -> list[Block]:
-    """The operators of a step in the order of their starts, without what happens inside of them."""
-    columns = profile.tables
-    runs = Timeline(columns).runs
-    step = runs[0].median_step if len(runs) == 1 else None
-    whole = columns
-    if step is not None:
-        columns = part_of(columns, step[1], step[2])
+class _Run(NamedTuple):
+    """What is drawn of a run: its operators, whether they are one step of several, and the lines to blame, worst first.
+
+    ``dense`` of its operators go through large dense arrays, ``large`` through any large array; ``bytes`` are those of all.
+    """
+
+    blocks: list[Block]
+    is_step: bool
+    sources: list[Block]
+    dense: int
+    large: int
+    bytes: int
+
+
+def _read(columns: Columns) -> _Run:
+    """The operators of a step, or of a run without steps, in the order of their starts."""
+    step = Timeline(columns).runs[0].median_step if len(columns.runs) else None
+    storage, full = _storage(columns)
+    dense = (storage == DENSE) | full
+    reached, spread = _reached(columns, dense)
     events, kinds = columns.events, columns.kinds
-    storage, spread, full = storage_of(whole), _spread(whole), _full(whole)
-    left_out = columns.where_text(LEFT_OUT)[kinds.lane]
-    inside = _inside(columns, left_out)
-    starts = whole.events.start
-    places = np.flatnonzero((starts >= step[1]) & (starts < step[2])) if step else np.arange(len(starts))
-    found = []
-    for at, kind in enumerate(events.kind.tolist()):
-        moved = int(kinds.bytes[kind] + events.moved[at])
-        if left_out[kind] or inside[at] or not moved:
-            continue
-        became = bool(columns.strings[kinds.became_dense[kind]])
-        stores_all = bool(full[kind]) and storage[kind] == SPARSE
-        found.append(Block(clean(columns.strings[kinds.name[kind]], 40), columns.strings[kinds.lane[kind]],
-                           "dense" if stores_all else STORAGE[storage[kind]], moved, spread=bool(spread[places[at]]),
-                           line=columns.strings[kinds.line[kind]] if became else "", full=stores_all))  # fmt: skip
-    return found
+    chosen = np.arange(len(events))
+    if step is not None:
+        chosen = np.flatnonzero((events.start >= step[1]) & (events.start < step[2]))
+    chosen = chosen[~columns.where_text(LEFT_OUT)[kinds.lane][events.kind[chosen]]]
+    moved = (kinds.bytes[events.kind] + events.moved)[chosen]
+    chosen, moved = chosen[moved > 0], moved[moved > 0]
+    names = [clean(name, 40) for name in columns.texts(kinds.name)]
+    lanes, lines = columns.texts(kinds.lane), columns.texts(kinds.line)
+    blocks = []
+    for at, kind, size in zip(chosen.tolist(), events.kind[chosen].tolist(), moved.tolist(), strict=True):
+        source = spread.get(at, -1)
+        color = "dense" if full[kind] else STORAGE[storage[kind]]
+        blocks.append(Block(names[kind], lanes[kind], color, size, sources=reached[at] if dense[kind] else 0,
+                            line=lines[kind] if source >= 0 else "", bit=source, full=bool(full[kind])))  # fmt: skip
+    blamed = [block for block in blocks if block.bit >= 0]
+    weight = {block.bit: sum(one.bytes for one in blocks if one.sources >> block.bit & 1) for block in blamed}
+    worst = sorted(blamed, key=lambda block: -weight[block.bit])
+    dense_ones, large = (sum(block.kind in kinds for block in blocks) for kinds in (("dense",), ("dense", "sparse")))
+    return _Run(blocks, step is not None, worst, dense_ones, large, sum(block.bytes for block in blocks))
 
 
-def _full(columns: Columns) -> Array:
-    """Whether each kind of event has a large array of a sparse type that stores most of its elements."""
+def _reached(columns: Columns, dense: Array) -> tuple[list[int], dict[int, int]]:
+    """For each event the sources of its density as bits of a number, and the bit of each event that is a source.
+
+    A source made a sparse array dense.  What reads a dense result of an event has the sources of that event.
+    """
+    events = columns.events
+    is_source = ((columns.kinds.became_dense != 0) & dense)[events.kind].tolist()
+    passes = dense[events.kind].tolist()
+    found, bits = [0] * len(events), dict[int, int]()
+    for at, sources in enumerate(events.made_by.lists()):
+        for source in sources:
+            if source >= 0 and passes[source]:
+                found[at] |= found[source]
+        if is_source[at] and not found[at] and len(bits) < MOST_SOURCES:
+            bits[at] = len(bits)
+            found[at] = 1 << bits[at]
+    return found, bits
+
+
+def _storage(columns: Columns) -> tuple[Array, Array]:
+    """What the large arrays of each kind of event are, a place in ``STORAGE``, and whether one of a sparse type stores most."""
     arrays, kinds = columns.arrays, columns.kinds
     cells = np.array([float(math.prod(shape)) for shape in arrays.shape.lists()])
     large = cells >= SMALL * cells.max(initial=0.0)
     stored = ~columns.where_text(["", "default"])[arrays.stype] & (arrays.stored >= FULL * cells) & large
-    return np.array([any(place >= 0 and stored[place] for place in (*taken, *made))
-                     for taken, made in zip(kinds.inputs.lists(), kinds.outputs.lists(), strict=True)], bool)  # fmt: skip
-
-
-def _inside(columns: Columns, left_out: Array) -> Array:
-    """Whether an event is inside of another operator, which counts its bytes."""
-    events = columns.events
-    found, ends = np.zeros(len(events), bool), dict[tuple[int, int], int]()
-    columns_read = events.run, events.thread, events.kind, events.start, events.duration
-    for at, (run, thread, kind, start, duration) in enumerate(zip(*(one.tolist() for one in columns_read), strict=True)):
-        if left_out[kind]:
-            continue
-        found[at] = start < ends.get((run, thread), -1)
-        if not found[at]:
-            ends[run, thread] = start + duration
-    return found
-
-
-def _spread(columns: Columns) -> Array:
-    """Whether an event made a sparse array dense, or reads what comes from such an array."""
-    events = columns.events
-    made = (columns.kinds.became_dense != 0)[events.kind]
-    for at, sources in enumerate(events.made_by.lists()):
-        made[at] = made[at] or any(source >= 0 and made[source] for source in sources)
-    return cast("Array", made)
+    stored &= ~columns.where_text(HAS_TO_BE)[arrays.role]
+    both = [[place for place in (*taken, *made) if place >= 0]
+            for taken, made in zip(kinds.inputs.lists(), kinds.outputs.lists(), strict=True)]  # fmt: skip
+    found = storage_of(columns)
+    found[[not large[places].any() for places in both]] = NONE
+    return found, np.array([bool(stored[places].any()) for places in both], bool)
 
 
 def _pass(block: Block) -> str:
@@ -203,7 +234,7 @@ def _words(block: Block) -> str:
     words = {"dense": "dense", "sparse": "stored sparse", "needed": "dense that has to be", "none": "small arrays"}[block.kind]
     if block.full:
         words = "a sparse type that stores most"
-    return f"{words}: became dense here, {block.line}" if block.line else words
+    return f"{words}: became dense here, {block.line}".rstrip(", ") if block.bit >= 0 else words
 
 
 def _together(blocks: list[Block]) -> list[Block]:
@@ -220,38 +251,37 @@ def _together(blocks: list[Block]) -> list[Block]:
         kinds = [one.kind for one in (last, block)]
         kind = next(one for one in ("dense", "sparse", "needed", "none") if one in kinds)
         found[-1] = Block(f"{count} more", last.lane if last.lane == block.lane else "", kind, last.bytes + block.bytes, count,
-                          last.spread or block.spread, last.line or block.line)  # fmt: skip
+                          last.sources | block.sources, last.line or block.line, max(last.bit, block.bit))  # fmt: skip
     return [block for block in found if block.kind != "none" or block.operators >= FEW]
 
 
-def _counts(blocks: list[Block]) -> tuple[int, int, int]:
-    """Operators that go through large dense arrays, those that go through any large array, and bytes of all."""
-    dense = sum(block.kind == "dense" for block in blocks)
-    return dense, dense + sum(block.kind == "sparse" for block in blocks), sum(block.bytes for block in blocks)
+def _made(run: _Run, source: Block) -> int:
+    """Operators that are dense by one line, that of the line among them."""
+    return sum(block.sources >> source.bit & 1 for block in run.blocks if block.kind == "dense")
 
 
-def _title(runs: Mapping[str, list[Block]]) -> str:
-    name, blocks = max(runs.items(), key=lambda run: _counts(run[1])[0])
-    dense, large, _ = _counts(blocks)
-    if not dense:
+def _title(runs: Mapping[str, _Run]) -> str:
+    name, run = max(runs.items(), key=lambda one: one[1].dense)
+    if not run.dense:
         return "No large array is dense that does not have to be"
-    source = next((block for block in blocks if block.line), None)
-    if source is None:
-        return f"{dense} of {large} operators work on dense arrays"
-    after = sum(block.kind == "dense" and block.spread for block in blocks)
-    return f"{'One line' if name else source.name} makes {after} of {large} operators dense"
+    of = f"“{clean(name, 80)}”: " if len(runs) > 1 else ""
+    if not run.sources:
+        return f"{of}{run.dense} of {run.large} operators work on dense arrays"
+    return f"{of}{'one line' if of else run.sources[0].name} makes {_made(run, run.sources[0])} of {run.large} operators dense"
 
 
-def _finding(runs: Mapping[str, list[Block]]) -> str:
-    said, totals = [], {}
-    for name, blocks in runs.items():
-        dense, large, totals[name] = _counts(blocks)
-        source = next((block for block in blocks if block.line), None)
-        where = f" {source.name} makes an array dense ({source.line})." if source else ""
-        said.append(f"{f'“{clean(name, 80)}”: ' if name else ''}{dense} of the {large} operators that go through large arrays "
-                    f"work on dense ones, and the step moves {format_bytes(totals[name])}.{where}")  # fmt: skip
-    most, least = max(totals.values()), min(totals.values())
-    if len(totals) > 1 and 0 < least < most:
+def _finding(runs: Mapping[str, _Run]) -> str:
+    said = []
+    for name, run in runs.items():
+        sources = [f"{source.name}{f' ({source.line})' if source.line else ''} makes "
+                   f"{counted(_made(run, source), 'operator')} dense" for source in run.sources[:3]]  # fmt: skip
+        more = f", and {len(run.sources) - 3} more lines do so" if len(run.sources) > 3 else ""
+        where = f" {'; '.join(sources)}{more}." if sources else ""
+        of = f"“{clean(name, 80)}”: " if len(runs) > 1 else ""
+        said.append(f"{of}{run.dense} of the {counted(run.large, 'operator')} that go through large arrays work on dense ones, "
+                    f"and {'one step' if run.is_step else 'the run'} moves {format_bytes(run.bytes)}.{where}")  # fmt: skip
+    most, least = (pick(run.bytes for run in runs.values()) for pick in (max, min))
+    if len(runs) > 1 and 0 < least < most:
         said.append(f"That is {format_ratio(most / least)} as many bytes.")
     return " ".join(said)
 
@@ -280,7 +310,7 @@ def _columns(shown: Mapping[str, list[Block]]) -> dict[str, list[int]]:
     return found
 
 
-def _wide(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, list[Block]],
+def _wide(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, _Run],
           count: int | None = None) -> None:  # fmt: skip
     """Each run as a string of blocks from left to right; ``count`` of its columns, or all."""
     scale, columns = _scale(shown, LARGEST), _columns(shown)
@@ -307,7 +337,7 @@ def _wide(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, l
                            Line(number, "line", [ends[at] - room / 2] * 2, [HEAD - 22, height - 4]))  # fmt: skip
 
 
-def _frame(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, list[Block]], count: int) -> Figure:
+def _frame(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, _Run], count: int) -> Figure:
     """The first columns of the figure."""
     frame = Figure(figure.title, figure.finding, table=figure.table, notes=figure.notes, legend=figure.legend)
     _wide(frame, shown, runs, count)
@@ -315,7 +345,7 @@ def _frame(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, 
     return frame
 
 
-def _narrowed(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, list[Block]],
+def _narrowed(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, _Run],
               count: int | None = None) -> Figure:  # fmt: skip
     """The same from top to bottom."""
     found = Figure(figure.title, figure.finding, table=figure.table, notes=figure.notes, legend=figure.legend)
@@ -338,25 +368,26 @@ def _narrowed(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[st
     return found
 
 
-def _heading(figure: Figure, number: int, name: str, blocks: list[Block], width: float, below: bool = False) -> None:
+def _heading(figure: Figure, number: int, name: str, run: _Run, width: float, below: bool = False) -> None:
     """A run's name and its bytes, over its blocks."""
-    dense, _, total = _counts(blocks)
-    kind = "dense" if dense else "sparse"
-    words = f"one step moves {format_bytes(total)}"
-    shown = fit(clean(name, 120), width if below else width - text_width(words, 15.0) - 20, 15.0)
-    figure.add(Text(number, kind, 0.0, 8.0, shown, bold=True, size=15.0),
-               Text(number, kind, 0.0 if below and name else 0.0 if below else width, 28.0 if below and name else 8.0, words,
-                    "start" if below else "end", bold=True, size=15.0))  # fmt: skip
+    kind = "dense" if run.dense else "sparse"
+    words = f"{'one step' if run.is_step else 'the run'} moves {format_bytes(run.bytes)}"
+    room = width if below else width - 1.15 * text_width(words, 15.0) - 20
+    place = (0.0, 28.0 if name else 8.0, words, "start") if below else (width, 8.0, words, "end")
+    figure.add(Text(number, kind, 0.0, 8.0, fit(clean(name, 120), room / 1.15, 15.0), bold=True, size=15.0),
+               Text(number, kind, *place, bold=True, size=15.0))  # fmt: skip
 
 
 def _thread(panel: int, places: list[tuple[float, float]], blocks: list[Block]) -> list[Mark]:
-    """The line through the blocks: thick where a dense array is passed on."""
+    """The line through the blocks: thick from an operator that made an array dense to the last that is dense by it."""
+    thick: set[int] = set()
+    for bit in {block.bit for block in blocks if block.bit >= 0}:
+        dense = [at for at, block in enumerate(blocks) if block.kind == "dense" and block.sources >> bit & 1]
+        thick.update(range(dense[0], dense[-1]) if dense else ())
     found: list[Mark] = []
-    passed = [at for at, block in enumerate(blocks) if block.spread and block.kind == "dense"]
     for at, (here, there) in enumerate(itertools.pairwise(places)):
-        thick = bool(passed) and passed[0] <= at < passed[-1]
         ends = [here[0], there[0]], [here[1], there[1]]
-        found.append(Line(panel, "dense" if thick else "muted", *ends, width=3.0 if thick else 1.0))
+        found.append(Line(panel, "dense" if at in thick else "muted", *ends, width=3.0 if at in thick else 1.0))
     return found
 
 

@@ -47,7 +47,7 @@ def rows_of(figure, run):
 
 def test_all_that_reads_what_one_line_made_dense_is_dense(runs):
     figure = contagion_figure(runs)
-    assert figure.title == "One line makes 5 of 5 operators dense"
+    assert figure.title == "“x = counts - 1”: one line makes 5 of 5 operators dense"
     sick = [row for row in rows_of(figure, "x = counts - 1") if row[3] not in ("small arrays", "dense that has to be")]
     assert [row[2] for row in sick] == ["_minus_scalar", "dot", "dot", "cast_storage", "adam_update"]
     assert sick[0][3].startswith("dense: became dense here, ")
@@ -61,8 +61,8 @@ def test_bytes_are_those_of_the_profile_and_areas_are_true(runs):
     figure = contagion_figure(runs)
     total = {name: sum(record["bytes"] for record in prof.records if record["lane"] not in ("user", "compile", "profiler"))
              for name, prof in runs.items()}
-    heads = [text.text for text in figure.of(Text) if text.size and text.text.startswith("one step moves")]
-    assert heads == [f"one step moves {mx.base.formatting.format_bytes(total[name])}" for name in runs]
+    heads = [text.text for text in figure.of(Text) if text.size and text.text.startswith("the run moves")]
+    assert heads == [f"the run moves {mx.base.formatting.format_bytes(total[name])}" for name in runs]
     dense = [mark for mark in figure.of(Rect) if mark.kind == "dense"]
     moved = [record["bytes"] for record in runs["x = counts - 1"].records
              if record["name"] in ("_minus_scalar", "dot", "cast_storage", "adam_update") and record["bytes"] > 100_000]
@@ -124,3 +124,70 @@ def test_frames_show_one_more_column_each(runs):
     assert counts == sorted(counts)
     assert counts[-1] == len(figure.of(Rect))
     assert math.isfinite(figure.interaction.seconds)
+
+
+def test_each_dense_operator_is_laid_to_the_line_that_it_comes_from():
+    tiny, large = mx.nd.sparse.csr_matrix(np.eye(3, dtype=np.float32)), recorded_counts()
+    with mx.Profiler() as prof:
+        _ = tiny + 1
+        first = large + 1
+        second = large + 2
+        (second * 2 + 1).wait_to_read()
+        (first + second).wait_to_read()
+    figure = contagion_figure(prof)
+    assert figure.title == "_plus_scalar makes 4 of 5 operators dense"   # itself, two that follow, and the sum
+    assert "_plus_scalar (test_contagion.py" in figure.finding
+    assert "makes 2 operators dense" in figure.finding   # itself, and the sum
+    words = [row[3] for row in figure.table.rows]
+    assert words[0] == "small arrays"
+    assert words[1].startswith("dense: became dense here")
+
+
+def recorded_counts():
+    places = np.sort(np.random.default_rng(0).permutation(ROWS)[:50])
+    return mx.nd.sparse.csr_matrix((np.ones(50, np.float32), places, np.array([0, 50])), shape=(1, ROWS))
+
+
+def test_runs_of_a_merged_profile_are_drawn_one_by_one(runs):
+    names = {"dense": runs["x = counts - 1"], "sparse": runs["x = counts / 9"]}
+    merged, apart = contagion_figure(mx.profiler.merge(names)), contagion_figure(names)
+    assert merged.finding == apart.finding
+    assert merged.table.rows == apart.table.rows
+
+
+@pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")
+def test_bytes_are_all_that_a_table_of_the_profile_adds_up():
+    with mx.Profiler() as prof:
+        mx.nd.exp(recorded_counts()).wait_to_read()   # falls back to a dense copy, which is an operator inside
+    total = sum(row["bytes"] for row in prof.table().rows)
+    assert f"the run moves {mx.base.formatting.format_bytes(total)}" in contagion_figure(prof).finding
+
+
+def test_a_row_sparse_weight_has_to_be():
+    net = mx.gluon.nn.Embedding(ROWS, 2, sparse_grad=True)
+    net.weight._stype = "row_sparse"
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    with mx.Profiler() as prof:
+        for _ in range(2):
+            with mx.autograd.record():
+                loss = net(mx.nd.array([3, 5])).sum()
+            loss.backward()
+            trainer.step(1)
+    assert "stores most" not in repr(contagion_figure(prof).table)
+
+
+def test_names_that_are_equal_as_text_are_refused(runs):
+    with pytest.raises(ParameterError, match="named '7'"):
+        contagion_figure({7: runs["x = counts - 1"], "7": runs["x = counts / 9"]})
+
+
+def test_many_events_are_a_small_picture_and_a_short_table():
+    one = mx.nd.ones((40, 40))
+    with mx.Profiler() as prof:
+        for _ in range(20_000):
+            one + one
+    figure = contagion_figure(prof)
+    assert len(figure.html()) < 100_000
+    assert len(figure.table.rows) == 200
+    assert "20,000 operators" in figure.finding

@@ -31,16 +31,16 @@ __all__ = ["LESSONS", "RULES", "Advice", "Finding", "advise"]
 
 #: The lesson for each rule: notebook and heading, as the target of a link.
 LESSONS = {
-    "became_dense": "notebooks/01_csr.ipynb#13.-Operators-without-a-sparse-kernel",
+    "became_dense": "notebooks/01_csr.ipynb#9.-One-line-makes-an-array-dense",
     "dense_by_nature": "notebooks/08_profiling.ipynb#6.-The-fix",
     "dense_gradient": "notebooks/03_train_gluon.ipynb#6.-Third-variant:-a-row-sparse-gradient",
     "zero_rows": "notebooks/05_embeddings_language_model.ipynb#3.-What-that-saves",
-    "full_rows": "notebooks/02_row_sparse.ipynb#7.-What-it-costs",
+    "full_rows": "notebooks/02_row_sparse.ipynb#3.-What-it-costs",
     "eager_update": "notebooks/07_optimizers_lazy_or_not.ipynb#5.-What-the-full-update-costs",
     "wide_indices": "notebooks/01_csr.ipynb#6.-What-it-costs",
     "hardly_sparse": "notebooks/01_csr.ipynb#6.-What-it-costs",
     "double_precision": "notebooks/09_memory.ipynb#6.-What-if?-Narrower-numbers",
-    "repeated_conversion": "notebooks/01_csr.ipynb#7.-Conversions",
+    "repeated_conversion": "notebooks/A1_csr_reference.ipynb#1.-Conversions",
     "temporaries": "notebooks/09_memory.ipynb#8.-Temporaries",
     "compilation": "notebooks/08_profiling.ipynb#2.-The-timeline",
     "reading": "notebooks/03_train_gluon.ipynb#2.-Sparse-data-on-disk",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "counted",
     "format_bytes",
     "format_count",
     "format_density",
@@ -83,6 +84,12 @@ def format_count(value: object) -> str:  # object: number() reads it
     sign, amount = ("-", -amount) if amount < 0 else ("", amount)
     found = _scaled(amount, _COUNTS)
     return f"{sign}{found[0]} {found[1]}" if found else f"{sign}{amount:,.0f}"
+
+
+def counted(count: float, noun: str, verb: str = "") -> str:
+    """Write how many there are of something, and what they do: ``"1 row"``, ``"12,345 rows"``, ``"1 row is"``."""
+    one = {"": "", "are": " is", "were": " was"}.get(verb, f" {verb}s")
+    return f"{format_count(count)} {noun}{one}" if count == 1 else f"{format_count(count)} {noun}s {verb}".rstrip()
 
 
 def format_share(part: float, whole: float = 1.0) -> str:

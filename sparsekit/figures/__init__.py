@@ -9,6 +9,7 @@ into one file, and ``sparsekit.figures.kit`` has what figures of your own are ma
 
 from __future__ import annotations
 
+from . import kit as kit
 from .bars import bars_figure
 from .contagion import contagion_figure
 from .curves import curves_figure

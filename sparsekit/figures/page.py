@@ -16,6 +16,7 @@ from .drawing import Drawing
 from .html import to_html
 from .layout import MIDDLE, NARROW, WIDE
 from .marks import Table
+from .palette import style_sheet
 from .svg import to_svg
 from .text import markup
 
@@ -31,7 +32,7 @@ h2{font-size:21px;margin:36px 0 8px}p{max-width:46em}
 figure{margin:14px 0}.scroll{overflow-x:auto}.headline strong{font-size:42px;display:block;line-height:1.2}
 a{color:inherit}
 table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}
-th,td{text-align:left;padding:2px 14px 2px 0;vertical-align:top}
+th,td{text-align:left;padding:2px 14px 2px 0;vertical-align:top}.scroll :is(th,td){min-width:4.5em}caption{text-align:left}
 figure>svg{max-width:100%;height:auto}@media print{.bar,.over{display:none!important}}"""
 
 
@@ -70,7 +71,7 @@ def html_page(title: str, sections: Iterable[tuple[str, Any]] | Mapping[str, Any
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{markup(title)}</title>\n<style>\n{_STYLE}\n{style()}</style>\n</head>\n<body class=\"sk\">\n"
+        f"<title>{markup(title)}</title>\n<style>\n{style_sheet(())}\n{_STYLE}\n{style()}</style>\n</head>\n<body class=\"sk\">\n"
         f"{heading}<main>\n{body}\n</main>\n"
         f"{f'<footer>{markup(footer, 2000)}</footer>' if footer else ''}\n{enhancer(body)}</body>\n</html>\n"
     )

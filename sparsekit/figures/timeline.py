@@ -456,7 +456,7 @@ def _told_of_event(timeline: Timeline, event: int) -> dict[str, str]:
     if source >= 0 and source != event:
         line = columns.strings[kinds.line[events.kind[source]]]
         found["made dense by"] = f"{_called(columns, source)}{f', {line}' if line else ''}"
-    found |= _arguments(columns.strings[events.arguments[event]] or columns.strings[kinds.attrs[kind]])
+    found |= _arguments(columns.strings[kinds.attrs[kind]], columns.strings[events.arguments[event]])
     return {name: text for name, text in found.items() if text}
 
 
@@ -474,10 +474,10 @@ def _array(columns: Columns, place: int) -> str:
     return ", ".join(filter(None, words))
 
 
-def _arguments(text: str) -> dict[str, str]:
-    """What a call was given beside arrays."""
-    found = read(text)
-    said = ", ".join(f"{name}={value}" for name, value in found.items()) if isinstance(found, dict) else ""
+def _arguments(*texts: str) -> dict[str, str]:
+    """What a call was given beside arrays; the second text has what differs from the first."""
+    found = {name: value for text in texts if isinstance(told := read(text), dict) for name, value in told.items()}
+    said = ", ".join(f"{name}={value}" for name, value in found.items())
     return {"arguments": clean(said, 500)} if said else {}
 
 

@@ -168,9 +168,9 @@ def _halftone(parts: Parts, sides: tuple[float, float], dot: float,
 
 
 def scale_words(scale: float, each: float, density: float, dots: bool, what: str = "value") -> str:
-    """Say how much larger than true the marks are, and what each of them is."""
+    """Say how much larger than true the marks are, and what each of them is; empty if there are none."""
     if not density:
-        return "Nothing is stored."
+        return ""
     mark, one = ("dot", f"stored {what}") if dots else ("line", "stored row")
     if scale < 1.05 and not each:
         return f"Drawn at true scale: each {mark} is as large as what is stored around it, {format_density(density)} in all."

@@ -42,7 +42,7 @@ __all__ = [
     "set_state",
 ]
 
-_LAZY = {"load": ".read_profile", "merge": ".processes", "schedule": ".schedules", "diff": ".runs", "compare": ".turns",
+_LAZY = {"load": ".read_profile", "merge": ".processes", "schedule": ".schedules", "diff": ".read_profile", "compare": ".turns",
          "expect": ".contracts"}
 
 
@@ -56,8 +56,7 @@ if TYPE_CHECKING:
     from .api import *  # noqa: F403
     from .contracts import expect
     from .processes import merge
-    from .read_profile import load
-    from .runs import diff
+    from .read_profile import diff, load
     from .schedules import schedule
     from .turns import compare
 else:

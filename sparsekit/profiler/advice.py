@@ -11,7 +11,8 @@ import itertools
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.formatting import format_bytes, format_count, format_duration, format_percent
@@ -28,26 +29,6 @@ if TYPE_CHECKING:
 
 
 __all__ = ["LESSONS", "RULES", "Advice", "Finding", "advise"]
-
-#: The lesson for each rule: notebook and heading, as the target of a link.
-LESSONS = {
-    "became_dense": "notebooks/01_csr.ipynb#9.-One-line-makes-an-array-dense",
-    "dense_by_nature": "notebooks/08_profiling.ipynb#6.-The-fix",
-    "dense_gradient": "notebooks/03_train_gluon.ipynb#6.-Third-variant:-a-row-sparse-gradient",
-    "zero_rows": "notebooks/05_embeddings_language_model.ipynb#3.-What-that-saves",
-    "full_rows": "notebooks/02_row_sparse.ipynb#3.-What-it-costs",
-    "eager_update": "notebooks/07_optimizers_lazy_or_not.ipynb#5.-What-the-full-update-costs",
-    "wide_indices": "notebooks/01_csr.ipynb#6.-What-it-costs",
-    "hardly_sparse": "notebooks/01_csr.ipynb#6.-What-it-costs",
-    "double_precision": "notebooks/09_memory.ipynb#6.-What-if?-Narrower-numbers",
-    "repeated_conversion": "notebooks/A1_csr_reference.ipynb#1.-Conversions",
-    "temporaries": "notebooks/09_memory.ipynb#8.-Temporaries",
-    "compilation": "notebooks/08_profiling.ipynb#2.-The-timeline",
-    "reading": "notebooks/03_train_gluon.ipynb#2.-Sparse-data-on-disk",
-    "between_operators": "notebooks/08_profiling.ipynb#2.-The-timeline",
-    "repeated_transfer": "notebooks/10_gpu.ipynb#2.-The-bytes-of-a-copy",
-    "repeated_read": "notebooks/08_profiling.ipynb#6.-The-fix",
-}
 
 #: The contexts that a copy names; one from or to numpy names one, and is of other values each time.
 _DEVICES = re.compile(r"\b[a-z]+\(\d+\)")
@@ -140,37 +121,53 @@ class Advice:
         return {"text/plain": repr(self), "text/html": self.table().html}
 
 
-class _Met(NamedTuple):
-    """A finding whose reason has figures in braces, by which findings do not differ: name -> value and its formatter."""
+class _Found(NamedTuple):
+    """What a rule finds, as the fields of ``Finding`` say it.
 
-    finding: Finding
-    figures: dict[str, tuple[float, Callable[[float], str]]]
+    ``figures`` has name -> value and formatter of what stands in braces in the reason: findings do not differ by these.
+    """
+
+    where: str
+    reason: str
+    remedy: str
+    saving: str
+    amount: float
+    event: Record | None
+    figures: Mapping[str, tuple[float, Callable[[float], str]]] = MappingProxyType({})
 
 
-_Rule = Callable[["_RuleData"], Iterator[Finding | _Met]]
+class _Rule(NamedTuple):
+    """A rule, and the lesson on it: notebook and heading, as the target of a link.
+
+    ``saves`` says what ``amount`` is: bytes ``held`` at the peak, bytes ``moved``, either (empty), or microseconds (``time``).
+    """
+
+    name: str
+    lesson: str
+    saves: str
+    find: Callable[[_RuleData], Iterator[_Found]]
+
 
 RULES: list[_Rule] = []
 
 
-def _rule(function: _Rule) -> _Rule:
-    RULES.append(function)
-    return function
+def _rule(lesson: str, saves: str = "") -> Callable[[Callable[[_RuleData], Iterator[_Found]]], None]:
+    """Declare the function below as the rule of its name."""
+    return lambda find: RULES.append(_Rule(find.__name__.lstrip("_"), lesson, saves, find))
 
 
 def advise(profile: Profile) -> Advice:
     """Apply every rule; merge findings of one cause, and rank them by the share of the run that they would save."""
     run = _RuleData(profile)
-    grouped: dict[tuple[str, str, str], list[_Met]] = {}
+    findings: list[Finding] = []
     for rule in RULES:
-        for found in rule(run):
-            met = found if isinstance(found, _Met) else _Met(found, {})
-            met = run.in_words(met)
-            grouped.setdefault((met.finding.rule, met.finding.where, met.finding.reason), []).append(met)
-    order = {rule.__name__.lstrip("_"): number for number, rule in enumerate(RULES)}
-    findings = [finding for finding in (run.weighed(_together(met)) for met in grouped.values()) if finding.share >= LEAST]
+        causes: dict[tuple[str, str], list[_Found]] = {}
+        for found in rule.find(run):
+            causes.setdefault((found.where, found.reason), []).append(found)
+        findings += [run.finding(rule, found) for found in causes.values()]
     # Costs that occur once for each machine come last: they do not grow with the run.
-    return Advice(sorted(findings, key=lambda f: (f.rule == "compilation", -round(f.share, 2), order[f.rule], -f.amount, f.where,
-                                                  f.reason)))
+    return Advice(sorted((finding for finding in findings if finding.share >= LEAST), key=lambda f: (
+        f.rule == "compilation", -round(f.share, 2), _PLACES[f.rule], -f.amount, f.where, f.reason)))
 
 
 class _RuleData:
@@ -195,46 +192,33 @@ class _RuleData:
         """The operators' records, of some lanes if given."""
         return (record for record in self.records if record["kind"] == "op" and (not lanes or record["lane"] in lanes))
 
-    def in_words(self, met: _Met) -> _Met:
-        """The finding in PyTorch's words, if it is of a tensor of PyTorch."""
-        event, words = met.finding.event, _IN_TORCH.get(met.finding.rule)
-        torch = self.torch if event is None or event["kind"] != "op" else is_torch(event)
-        torch = torch or (event is not None and event["name"] == COUNTED)
-        if not torch:
-            return met
-        finding = met.finding
-        for ours, theirs in _NAMES_IN_TORCH.items():
-            finding = finding._replace(reason=finding.reason.replace(ours, theirs))
-        lesson = _LESSON_IN_TORCH if "row_sparse" in finding.lesson else finding.lesson
-        return met._replace(finding=finding._replace(remedy=words or finding.remedy, lesson=lesson))
+    def finding(self, rule: _Rule, found: list[_Found]) -> Finding:
+        """One finding of several of a cause: that of the largest saving, with the range of each figure."""
+        largest = max(found, key=lambda one: one.amount)
+        reason, remedy, lesson = largest.reason, largest.remedy, rule.lesson
+        if self._of_torch(largest.event):
+            remedy = _IN_TORCH.get(rule.name) or remedy
+            lesson = _LESSON_IN_TORCH if "row_sparse" in lesson else lesson
+            for ours, theirs in _NAMES_IN_TORCH.items():
+                reason = reason.replace(ours, theirs)
+        for name, (_, write) in largest.figures.items():
+            values = [one.figures[name][0] for one in found]
+            ends = dict.fromkeys((write(min(values)), write(max(values))))
+            reason = reason.replace(f"{{{name}}}", " to ".join(ends))
+        share = self._share(rule.saves, largest.amount, len(found))
+        return Finding(rule.name, largest.where, reason, remedy, largest.saving, largest.amount, len(found), lesson,
+                       largest.event, share)
 
-    def weighed(self, finding: Finding) -> Finding:
-        """The finding with its share of the run."""
-        if finding.rule in _TIMES:
-            return finding._replace(share=min(1.0, finding.amount / self.wall) if self.wall else 0.0)
-        held, moved = finding.amount / self.peak, finding.amount * finding.times / self.moved
-        share = {"held": held, "moved": moved}.get(_BYTES.get(finding.rule, ""), max(held, moved))
-        return finding._replace(share=min(1.0, share))
+    def _of_torch(self, event: Record | None) -> bool:
+        """Whether a finding is of a tensor of PyTorch."""
+        if event is None:
+            return self.torch
+        return event["name"] == COUNTED or (is_torch(event) if event["kind"] == "op" else self.torch)
 
-
-#: Rules whose amount is microseconds.
-_TIMES = ("compilation", "reading", "between_operators")
-
-#: Of the rules whose amount is bytes, those that save memory only, and those that save bytes moved only.
-_BYTES = {"wide_indices": "held", "hardly_sparse": "held", "double_precision": "held", "temporaries": "held",
-          "full_rows": "held", "eager_update": "moved", "repeated_conversion": "moved",
-          "repeated_transfer": "moved", "repeated_read": "moved"}
-
-
-def _together(met: list[_Met]) -> Finding:
-    """One finding of several: that of the largest saving, with the range of each figure."""
-    largest = max((one.finding for one in met), key=lambda finding: finding.amount)
-    reason = largest.reason
-    for name, (_, write) in met[0].figures.items():
-        values = [one.figures[name][0] for one in met]
-        ends = list(dict.fromkeys((write(min(values)), write(max(values)))))
-        reason = reason.replace(f"{{{name}}}", " to ".join(ends))
-    return largest._replace(reason=reason, times=sum(one.finding.times for one in met))
+    def _share(self, saves: str, amount: float, times: int) -> float:
+        """What a saving is of the run."""
+        held, moved, spent = amount / self.peak, amount * times / self.moved, amount / self.wall if self.wall else 0.0
+        return float(min(1.0, {"held": held, "moved": moved, "time": spent}.get(saves, max(held, moved))))
 
 
 def _at(record: Record) -> str:
@@ -255,23 +239,22 @@ def _sparse(array: ArrayRecord) -> bool:
     return bool(array["stype"] != "default")
 
 
-@_rule
-def _became_dense(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/01_csr.ipynb#9.-One-line-makes-an-array-dense")
+def _became_dense(profile: _RuleData) -> Iterator[_Found]:
     """A sparse array implicitly became dense, because no kernel takes it."""
     events = {(record["name"], record["line"]): record for record in profile.operators()
               if record.get("became_dense") == hooks.FALLBACK}
     for found in profile.ledger:
         extra = max(0, found.bytes_after - found.bytes_before)
         if found.kind == hooks.FALLBACK and extra > SMALL:
-            yield Finding("became_dense", f"{found.op}{' at ' + found.line if found.line else ''}",
-                          f"A {found.source} array of {'×'.join(map(str, found.shape))} silently became {found.target}: "
-                          f"{found.reason}.", found.remedy, f"{format_bytes(extra)} each time", extra, 1,
-                          LESSONS["became_dense"],
-                          events.get((found.op, found.line), events.get(("cast_storage", found.line))))
+            yield _Found(f"{found.op}{' at ' + found.line if found.line else ''}",
+                         f"A {found.source} array of {'×'.join(map(str, found.shape))} silently became {found.target}: "
+                         f"{found.reason}.", found.remedy, f"{format_bytes(extra)} each time", extra,
+                         events.get((found.op, found.line), events.get(("cast_storage", found.line))))
 
 
-@_rule
-def _dense_by_nature(profile: _RuleData) -> Iterator[Finding | _Met]:
+@_rule("notebooks/08_profiling.ipynb#6.-The-fix")
+def _dense_by_nature(profile: _RuleData) -> Iterator[_Found]:
     """A sparse array gives a large dense result without a warning, since the result is dense by nature."""
     remedies = {(found.op, found.line): found.remedy for found in profile.ledger if found.kind == hooks.NATURAL}
     for record in profile.operators():
@@ -285,16 +268,15 @@ def _dense_by_nature(profile: _RuleData) -> Iterator[Finding | _Met]:
         if extra > 16 * SMALL:
             remedy = remedies.get((record["name"], record["line"])) or (
                 "Use a function that keeps zeros, such as log1p(x) instead of log(1 + x)")
-            yield _Met(Finding("dense_by_nature", _at(record), f"It takes a {given['stype']} array of {_shape(given)}, "
-                               f"{{given}}, and gives a dense one of {format_bytes(made['bytes'])}: zeros do "
-                               "not stay zero.", f"{remedy[0].upper()}{remedy[1:]}.",
-                               f"{format_bytes(extra)} each time, and everything computed from it", extra, 1,
-                               LESSONS["dense_by_nature"], record),
-                       {"given": (given["bytes"], format_bytes)})
+            yield _Found(_at(record), f"It takes a {given['stype']} array of {_shape(given)}, "
+                         f"{{given}}, and gives a dense one of {format_bytes(made['bytes'])}: zeros do not stay zero.",
+                         f"{remedy[0].upper()}{remedy[1:]}.",
+                         f"{format_bytes(extra)} each time, and everything computed from it", extra, record,
+                         {"given": (given["bytes"], format_bytes)})
 
 
-@_rule
-def _dense_gradient(profile: _RuleData) -> Iterator[Finding | _Met]:
+@_rule("notebooks/03_train_gluon.ipynb#6.-Third-variant:-a-row-sparse-gradient")
+def _dense_gradient(profile: _RuleData) -> Iterator[_Found]:
     """A weight that only few rows of a sparse batch reach has a dense gradient."""
     forward: dict[int, Record] = {}
     stored = {tuple(array["shape"]) for record in profile.operators("update") for array in record["inputs"]
@@ -321,7 +303,7 @@ def _dense_gradient(profile: _RuleData) -> Iterator[Finding | _Met]:
                 yield found
 
 
-def _hardly_reached(record: Record, started: Record, made: ArrayRecord, stored: bool) -> _Met | None:
+def _hardly_reached(record: Record, started: Record, made: ArrayRecord, stored: bool) -> _Found | None:
     """The finding for the dense gradient of a weight (inputs, units), or (units, inputs) of a fully connected layer.
 
     ``stored`` says that the update gets the gradient row_sparse, so that the weight has that grad_stype already.
@@ -343,13 +325,13 @@ def _hardly_reached(record: Record, started: Record, made: ArrayRecord, stored: 
               "for your own weight use dot(x, weight) with grad_stype='row_sparse'." if turned
               else "Make the layer with Embedding(…, sparse_grad=True)." if embedding
               else "Give the weight grad_stype='row_sparse'.")
-    return _Met(Finding("dense_gradient", _at(record), f"The gradient is dense, {_shape(made)}, and a batch touches at most "
-                        f"{{touched}} of its {what}.", remedy, f"at least {format_bytes(saved)} of memory, and its writing in "
-                        "every step", saved, 1, LESSONS["dense_gradient"], record), {"touched": (touched, format_count)})
+    return _Found(_at(record), f"The gradient is dense, {_shape(made)}, and a batch touches at most "
+                  f"{{touched}} of its {what}.", remedy, f"at least {format_bytes(saved)} of memory, and its writing in "
+                  "every step", saved, record, {"touched": (touched, format_count)})
 
 
-@_rule
-def _zero_rows(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/05_embeddings_language_model.ipynb#3.-What-that-saves")
+def _zero_rows(profile: _RuleData) -> Iterator[_Found]:
     """A dense gradient of PyTorch holds zeros but in few rows, or columns, as was counted."""
     ways = {record["attrs"].get("parameter"): record["attrs"].get("way") for record in profile.records
             if record["name"] == TRIED}
@@ -357,12 +339,11 @@ def _zero_rows(profile: _RuleData) -> Iterator[Finding]:
         saved, way = found.bytes - found.as_rows, ways.get(found.parameter)
         if not found.mostly_zero or saved <= SMALL or not isinstance(way, str) or not way:
             continue  # also where PyTorch takes no sparse gradient
-        yield Finding("zero_rows", _gradient_of(found),
-                      f"The gradient of {found.parameter} is dense, {'×'.join(map(str, found.shape))}, "
-                      f"{format_bytes(found.bytes)}: at most {format_count(found.most)} of its {format_count(found.length)} "
-                      f"{found.axis} are not zero.", way,
-                      f"{format_bytes(saved)} of memory, as these {found.axis} take {format_bytes(found.as_rows)}, and the "
-                      "writing of zeros in every step", saved, 1, LESSONS["zero_rows"], found.event)
+        yield _Found(_gradient_of(found), f"The gradient of {found.parameter} is dense, {'×'.join(map(str, found.shape))}, "
+                     f"{format_bytes(found.bytes)}: at most {format_count(found.most)} of its {format_count(found.length)} "
+                     f"{found.axis} are not zero.", way,
+                     f"{format_bytes(saved)} of memory, as these {found.axis} take {format_bytes(found.as_rows)}, and the "
+                     "writing of zeros in every step", saved, found.event)
 
 
 def _gradient_of(found: CountedRows) -> str:
@@ -385,31 +366,30 @@ _NAMES_IN_TORCH = {"row_sparse": "sparse COO", "became default": "became dense",
 _LESSON_IN_TORCH = "notebooks/14_pytorch.ipynb#2.-Find"
 
 
-@_rule
-def _full_rows(profile: _RuleData) -> Iterator[Finding | _Met]:
+@_rule("notebooks/02_row_sparse.ipynb#3.-What-it-costs", "held")
+def _full_rows(profile: _RuleData) -> Iterator[_Found]:
     """A row-sparse gradient stores most rows."""
     for found in counted_rows(profile.records):
         if found.layout == "row_sparse" and 2 * found.most > found.length and found.bytes > SMALL:
             saved = 8 * found.stored
-            yield Finding("full_rows", _gradient_of(found),
-                          f"The gradient of {found.parameter} is sparse, {'×'.join(map(str, found.shape))}, and stores "
-                          f"{format_count(found.most)} of its {format_count(found.length)} rows, more than half.",
-                          "Make the layer with sparse=False: dense kernels need no row numbers.",
-                          f"{format_bytes(saved)} of indices, and the time to merge rows", saved, 1, LESSONS["full_rows"],
-                          found.event)
+            yield _Found(_gradient_of(found),
+                         f"The gradient of {found.parameter} is sparse, {'×'.join(map(str, found.shape))}, and stores "
+                         f"{format_count(found.most)} of its {format_count(found.length)} rows, more than half.",
+                         "Make the layer with sparse=False: dense kernels need no row numbers.",
+                         f"{format_bytes(saved)} of indices, and the time to merge rows", saved, found.event)
     for record in profile.operators("backward"):
         for made in record["outputs"] if not is_torch(record) else ():
             rows = made.get("rows", 0)
             if made["stype"] == "row_sparse" and 2 * rows > _length(made) and made["bytes"] > SMALL:
                 saved = made["components"].get("indices", 0)
-                yield _Met(Finding("full_rows", _at(record), f"A row_sparse gradient of {_shape(made)} stores {{rows}} rows, "
-                                   "more than half.", "Use grad_stype='default': dense kernels need no row numbers.",
-                                   f"{format_bytes(saved)} of indices, and the time to merge rows", saved, 1,
-                                   LESSONS["full_rows"], record), {"rows": (rows, format_count)})
+                yield _Found(_at(record), f"A row_sparse gradient of {_shape(made)} stores {{rows}} rows, more than half.",
+                             "Use grad_stype='default': dense kernels need no row numbers.",
+                             f"{format_bytes(saved)} of indices, and the time to merge rows", saved, record,
+                             {"rows": (rows, format_count)})
 
 
-@_rule
-def _eager_update(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/07_optimizers_lazy_or_not.ipynb#5.-What-the-full-update-costs", "moved")
+def _eager_update(profile: _RuleData) -> Iterator[_Found]:
     """An update with a row-sparse gradient still reads and writes every row."""
     for record in profile.operators("update"):
         gradient = next((array for array in record["inputs"] if array["stype"] == "row_sparse"), None)
@@ -417,10 +397,10 @@ def _eager_update(profile: _RuleData) -> Iterator[Finding]:
             share = gradient.get("rows", 0) / max(1, _length(gradient))
             rest = int((record["bytes"] - gradient["bytes"]) * (1 - share))
             if 4 * share < 1 and rest > SMALL:
-                yield Finding("eager_update", _at(record), f"With lazy_update=False, the update changes all "
-                              f"{_length(gradient):,} rows, although the gradient stores few.",
-                              "Make the optimizer with lazy_update=True, if lazy updates suit your model.",
-                              f"up to {format_bytes(rest)} read and written per step", rest, 1, LESSONS["eager_update"], record)
+                yield _Found(_at(record), f"With lazy_update=False, the update changes all "
+                             f"{_length(gradient):,} rows, although the gradient stores few.",
+                             "Make the optimizer with lazy_update=True, if lazy updates suit your model.",
+                             f"up to {format_bytes(rest)} read and written per step", rest, record)
 
 
 def _as_dense(array: ArrayRecord) -> int:
@@ -429,8 +409,8 @@ def _as_dense(array: ArrayRecord) -> int:
     return int(math.prod(array["shape"])) * array["components"].get("data", 0) // array["nnz"] if array["nnz"] else 0
 
 
-@_rule
-def _wide_indices(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/01_csr.ipynb#6.-What-it-costs", "held")
+def _wide_indices(profile: _RuleData) -> Iterator[_Found]:
     """Indices of 64 bits where 32 would do."""
     seen: set[tuple[str, tuple[int, ...], int]] = set()
     for record in profile.operators():
@@ -442,15 +422,14 @@ def _wide_indices(profile: _RuleData) -> Iterator[Finding]:
                     and index_bytes > 2 * max(SMALL, MATERIAL * profile.peak) and key not in seen
                     and array["bytes"] <= _as_dense(array)):
                 seen.add(key)
-                yield Finding("wide_indices", _at(record), f"The indices of a {array['stype']} array of {_shape(array)} take "
-                              f"{format_bytes(index_bytes)} as int64, the default of the library and of MXNet; int32 is large "
-                              "enough.",
-                              "Make it with index_dtype='int32'.", f"{format_bytes(index_bytes // 2)}", index_bytes // 2, 1,
-                              LESSONS["wide_indices"], record)
+                yield _Found(_at(record), f"The indices of a {array['stype']} array of {_shape(array)} take "
+                             f"{format_bytes(index_bytes)} as int64, the default of the library and of MXNet; int32 is large "
+                             "enough.", "Make it with index_dtype='int32'.", f"{format_bytes(index_bytes // 2)}",
+                             index_bytes // 2, record)
 
 
-@_rule
-def _hardly_sparse(profile: _RuleData) -> Iterator[Finding | _Met]:
+@_rule("notebooks/01_csr.ipynb#6.-What-it-costs", "held")
+def _hardly_sparse(profile: _RuleData) -> Iterator[_Found]:
     """A sparse format that takes more memory than the dense array."""
     first: dict[tuple[str, tuple[int, ...]], Record] = {}
     weights = {tuple(record["inputs"][0]["shape"]) for record in profile.operators("update")
@@ -464,29 +443,27 @@ def _hardly_sparse(profile: _RuleData) -> Iterator[Finding | _Met]:
                 continue  # a gradient, which full_rows reports, or a weight, which holds all its rows
             extra = array["bytes"] - dense
             start = first.setdefault((array["stype"], tuple(array["shape"])), record)
-            yield _Met(Finding("hardly_sparse", _at(start), f"A {array['stype']} array of {_shape(array)} with density "
-                               "{density} takes {bytes}; as a dense array it takes less.",
-                               "Convert it once with tostype('default').",
-                               format_bytes(extra), extra, 1, LESSONS["hardly_sparse"], start),
-                       {"density": (array["density"], "{:.2f}".format), "bytes": (array["bytes"], format_bytes)})
+            yield _Found(_at(start), f"A {array['stype']} array of {_shape(array)} with density "
+                         "{density} takes {bytes}; as a dense array it takes less.", "Convert it once with tostype('default').",
+                         format_bytes(extra), extra, start,
+                         {"density": (array["density"], "{:.2f}".format), "bytes": (array["bytes"], format_bytes)})
 
 
-@_rule
-def _double_precision(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/09_memory.ipynb#6.-What-if?-Narrower-numbers", "held")
+def _double_precision(profile: _RuleData) -> Iterator[_Found]:
     """Parameters, their gradients or the optimizer's states in float64."""
     rows = [row for row in profile.memory["at_peak"] if row.get("dtype") == "float64" and row["bytes"] > SMALL
             and row["role"] in ("parameter", "gradient", "optimizer state")]
     if rows:
         largest, size = max(rows, key=lambda row: row["bytes"]), sum(row["bytes"] for row in rows)
         others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-        yield Finding("double_precision", f"{largest['role']} of {largest['owner']}{others}",
-                      f"{'They take' if others else 'It takes'} {format_bytes(size)} as float64.",
-                      "Use float32, net.cast('float32'), unless you need the digits.",
-                      format_bytes(size // 2), size / 2, 1, LESSONS["double_precision"], None)
+        yield _Found(f"{largest['role']} of {largest['owner']}{others}",
+                     f"{'They take' if others else 'It takes'} {format_bytes(size)} as float64.",
+                     "Use float32, net.cast('float32'), unless you need the digits.", format_bytes(size // 2), size / 2, None)
 
 
-@_rule
-def _repeated_conversion(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/A1_csr_reference.ipynb#1.-Conversions", "moved")
+def _repeated_conversion(profile: _RuleData) -> Iterator[_Found]:
     """The same conversion again and again on the same line."""
     groups: dict[tuple[str, str, tuple[int, ...]], list[Record]] = {}
     for record in profile.operators():
@@ -499,41 +476,39 @@ def _repeated_conversion(profile: _RuleData) -> Iterator[Finding]:
         time = sum(record["duration"] for record in found[1:])
         size = sum(record["bytes"] for record in found[1:])
         if len(found) > 2 and found[0]["bytes"] > SMALL:
-            yield Finding("repeated_conversion", _at(found[0]), f"An array of {_shape(found[0]['inputs'][0])} is converted "
-                          f"{len(found)} times on one line.", "Convert it once, before the loop; if these are batches, convert "
-                          "the whole data set.",
-                          f"{format_bytes(size)} read and written, {format_duration(time)} in this profile", size, 1,
-                          LESSONS["repeated_conversion"], found[0])
+            yield _Found(_at(found[0]), f"An array of {_shape(found[0]['inputs'][0])} is converted "
+                         f"{len(found)} times on one line.", "Convert it once, before the loop; if these are batches, convert "
+                         "the whole data set.",
+                         f"{format_bytes(size)} read and written, {format_duration(time)} in this profile", size, found[0])
 
 
-@_rule
-def _temporaries(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/09_memory.ipynb#8.-Temporaries", "held")
+def _temporaries(profile: _RuleData) -> Iterator[_Found]:
     """An operator makes and frees more than a tenth of the peak inside."""
     peak = profile.memory["peak_bytes"]
     told = {found.op for found in profile.ledger}  # the temporaries inside follow from that
     for row in profile.memory.get("temporaries", ()):
         if row["most"] > max(peak / 10, 16 * SMALL) and row["op"] not in told:
-            yield Finding("temporaries", f"{row['op']}{' in ' + row['layer'] if row['layer'] else ''}",
-                          f"One call allocated and freed {format_bytes(row['most'])}; the peak is {format_bytes(peak)}.",
-                          "Look for a conversion inside the call (convert lane), or process fewer rows at once.",
-                          format_bytes(row["most"]), row["most"], 1, LESSONS["temporaries"], None)
+            yield _Found(f"{row['op']}{' in ' + row['layer'] if row['layer'] else ''}",
+                         f"One call allocated and freed {format_bytes(row['most'])}; the peak is {format_bytes(peak)}.",
+                         "Look for a conversion inside the call (convert lane), or process fewer rows at once.",
+                         format_bytes(row["most"]), row["most"], None)
 
 
-@_rule
-def _compilation(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/08_profiling.ipynb#2.-The-timeline", "time")
+def _compilation(profile: _RuleData) -> Iterator[_Found]:
     """A good part of the run is compilation."""
     time = sum(row["self"] for row in profile.totals if row["lane"] == "compile")
     if profile.wall and time > max(profile.wall / 10, 10_000):
         first = next((record for record in profile.records if record["lane"] == "compile"), None)
-        yield Finding("compilation", _at(first) if first else "compile lane",
-                      f"{format_percent(time / profile.wall)} of the time is compilation and imports, which happen once.",
-                      "Run a step before profiling, use schedule(wait=0, "
-                      "warmup=1, active=…), or call sparsekit.kernels.warm() beforehand.",
-                      format_duration(time), time, 1, LESSONS["compilation"], first)
+        yield _Found(_at(first) if first else "compile lane",
+                     f"{format_percent(time / profile.wall)} of the time is compilation and imports, which happen once.",
+                     "Run a step before profiling, use schedule(wait=0, "
+                     "warmup=1, active=…), or call sparsekit.kernels.warm() beforehand.", format_duration(time), time, first)
 
 
-@_rule
-def _reading(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/03_train_gluon.ipynb#2.-Sparse-data-on-disk", "time")
+def _reading(profile: _RuleData) -> Iterator[_Found]:
     """A good part of the run is reading data."""
     batched = [record["duration"] for record in profile.records if record["name"] in IN_MEMORY]
     quick = bool(batched) and statistics.median(batched) < SLOW_BATCH
@@ -542,14 +517,14 @@ def _reading(profile: _RuleData) -> Iterator[Finding]:
     if profile.wall and time > max(profile.wall * 0.3, 1000):
         names = {row["name"] for row in rows}
         first = next((record for record in profile.records if record["lane"] == "io" and record["name"] in names), None)
-        yield Finding("reading", _at(first) if first else "io lane",
-                      f"{format_percent(time / profile.wall)} of the time is reading batches.",
-                      "Read the file once with load_libsvm and keep the CSR matrix, or use DataLoader workers.",
-                      format_duration(time), time, 1, LESSONS["reading"], first)
+        yield _Found(_at(first) if first else "io lane",
+                     f"{format_percent(time / profile.wall)} of the time is reading batches.",
+                     "Read the file once with load_libsvm and keep the CSR matrix, or use DataLoader workers.",
+                     format_duration(time), time, first)
 
 
-@_rule
-def _between_operators(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/08_profiling.ipynb#2.-The-timeline", "time")
+def _between_operators(profile: _RuleData) -> Iterator[_Found]:
     """Python between the operators takes longer than they do."""
     # Between operators of PyTorch the profiler itself takes more than Python does.
     outer = [record for record in profile.records if record["depth"] == 0 and record["lane"] != "user" and not is_torch(record)]
@@ -563,14 +538,13 @@ def _between_operators(profile: _RuleData) -> Iterator[Finding]:
     gap, median = statistics.median(gaps), statistics.median(record["duration"] for record in records)
     if median < min(100, gap):
         idle = gap * len(gaps)
-        yield Finding("between_operators", _at(records[0]), f"{format_count(len(records))} operators have a median time of "
-                      f"{format_duration(median)}, and Python takes {format_duration(gap)} between two of them.",
-                      "Call net.hybridize(); use larger batches.", f"part of {format_duration(idle)}", idle, 1,
-                      LESSONS["between_operators"], records[0])
+        yield _Found(_at(records[0]), f"{format_count(len(records))} operators have a median time of "
+                     f"{format_duration(median)}, and Python takes {format_duration(gap)} between two of them.",
+                     "Call net.hybridize(); use larger batches.", f"part of {format_duration(idle)}", idle, records[0])
 
 
-@_rule
-def _repeated_transfer(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/10_gpu.ipynb#2.-The-bytes-of-a-copy", "moved")
+def _repeated_transfer(profile: _RuleData) -> Iterator[_Found]:
     """Equal copies between devices again and again."""
     groups: dict[tuple[str, str, int], list[Record]] = {}
     for record in profile.records:
@@ -578,13 +552,13 @@ def _repeated_transfer(profile: _RuleData) -> Iterator[Finding]:
             groups.setdefault((record["name"], record["layer"], record["bytes"]), []).append(record)
     for (name, _, size), found in groups.items():
         if len(found) > 2:
-            yield Finding("repeated_transfer", _at(found[0]), f"{name}: {format_bytes(size)} were copied {len(found)} times.",
-                          "Copy once, before the loop, and keep the copy.", format_bytes(size * (len(found) - 1)),
-                          size * (len(found) - 1), 1, LESSONS["repeated_transfer"], found[0])
+            yield _Found(_at(found[0]), f"{name}: {format_bytes(size)} were copied {len(found)} times.",
+                         "Copy once, before the loop, and keep the copy.", format_bytes(size * (len(found) - 1)),
+                         size * (len(found) - 1), found[0])
 
 
-@_rule
-def _repeated_read(profile: _RuleData) -> Iterator[Finding]:
+@_rule("notebooks/08_profiling.ipynb#6.-The-fix", "moved")
+def _repeated_read(profile: _RuleData) -> Iterator[_Found]:
     """Large arrays are copied out of the library again and again on one line."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in profile.records:
@@ -594,7 +568,12 @@ def _repeated_read(profile: _RuleData) -> Iterator[Finding]:
     for (name, _), found in groups.items():
         if len(found) > 2:
             size = sum(record["bytes"] for record in found[1:])
-            yield Finding("repeated_read", _at(found[0]), f"{name}: {format_count(len(found))} reads of up to "
-                          f"{format_bytes(max(record['bytes'] for record in found))} on one line.",
-                          "Compute on the arrays of the library, read them once after the loop, or read only the number that "
-                          "you need: loss.mean().asscalar().", format_bytes(size), size, 1, LESSONS["repeated_read"], found[0])
+            yield _Found(_at(found[0]), f"{name}: {format_count(len(found))} reads of up to "
+                         f"{format_bytes(max(record['bytes'] for record in found))} on one line.",
+                         "Compute on the arrays of the library, read them once after the loop, or read only the number that "
+                         "you need: loss.mean().asscalar().", format_bytes(size), size, found[0])
+
+
+#: The lesson of each rule, and its place among them.
+LESSONS = {rule.name: rule.lesson for rule in RULES}
+_PLACES = {rule.name: place for place, rule in enumerate(RULES)}

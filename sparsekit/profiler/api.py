@@ -12,14 +12,16 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, Self
 
-from ..base.errors import ProfilerError, SparsekitError, UnknownNameError, UnsupportedError, expected
+from ..base.errors import ProfilerError, SparsekitError, UnsupportedError, expected
 from ..base.formatting import format_count
 from ..base.scoped import Scoped
 from ..base.warn import warn_user
 from ..core import hooks
+from .arguments import flag, number, one_of, text, whole
 from .mxnet_statistics import SORTS, Names, Statistics
 from .profile_file import ENDINGS
 from .profiler import CAPACITY, Profiler, active, check_options
@@ -60,6 +62,10 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "capacity": (CAPACITY, "events kept one by one before older ones become totals (sparsekit's own)"),
     "lines": (True, "note the user's lines (sparsekit's own)"),
 }
+#: The check of a setting, by the type of its default.
+_KINDS: dict[type, Callable[[str, object], object]] = {  # object: what the user gave
+    bool: flag, str: text, float: number, int: whole}
+
 _config: dict[str, Any] = {  # Any: each setting has a type of its own
     name: default for name, (default, _) in SETTINGS.items()}
 _names = Names()
@@ -100,20 +106,18 @@ def set_config(**kwargs: object) -> None:  # object: settings of all types, whic
     UnsupportedError
         If ``profile_process`` is ``"server"``: a worker cannot profile servers.
     ProfilerError
-        If the file name does not end in ``.json`` or ``.json.gz``, or ``capacity``, ``lines`` or ``continuous_dump`` is invalid.
+        If the file name does not end in ``.json`` or ``.json.gz``, or a setting has a value of another type than its default.
     """
-    for name in kwargs:
-        if name not in SETTINGS:
-            raise UnknownNameError.of("profiler setting", name, SETTINGS)
     _check_process(kwargs.get("profile_process", "worker"))
+    for name, value in kwargs.items():
+        one_of("profiler setting", name, SETTINGS)
+        if name != "filename":
+            _KINDS[type(SETTINGS[name][0])](name, value)
     filename = kwargs.get("filename", "profile.json")
     if not isinstance(filename, (str, os.PathLike)) or not str(filename).endswith((".json", ".json.gz")):
         raise ProfilerError(expected("filename", "a name that ends in .json or .json.gz", filename),
                             hint="filename='trace.json', for example.")
-    check_options(kwargs.get("capacity", CAPACITY), kwargs.get("lines", True))
-    if kwargs.get("continuous_dump", False) not in (True, False):
-        raise ProfilerError(expected("continuous_dump", "True or False", kwargs["continuous_dump"]),
-                            hint="give True or False, or leave it out.")
+    check_options(kwargs.get("capacity", CAPACITY))
     _config.update(kwargs)
     if "filename" in kwargs or kwargs.get("continuous_dump"):
         atexit.unregister(_dump_at_exit)
@@ -121,8 +125,7 @@ def set_config(**kwargs: object) -> None:  # object: settings of all types, whic
 
 
 def _check_process(profile_process: object) -> None:  # object: what the user gave
-    if profile_process not in ("worker", "server"):
-        raise UnknownNameError.of("process", profile_process, ("worker", "server"))
+    one_of("process", profile_process, ("worker", "server"))
     if profile_process == "server":
         raise UnsupportedError("Servers are not profiled by a worker's profiler.",
                                hint="mx.dist.run(…, profile=True) profiles workers and servers.")
@@ -142,8 +145,7 @@ def set_kvstore_handle(handle: object) -> None:  # object: MXNet's handle, which
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     """Begin (``"run"``) or end (``"stop"``) profiling; a second run adds to the first until ``dumps(reset=True)``."""
-    if state not in ("run", "stop"):
-        raise UnknownNameError.of("profiler state", state, ("run", "stop"))
+    one_of("profiler state", state, ("run", "stop"))
     _check_process(profile_process)
     held = _Shared.profiler
     if state == "stop":
@@ -178,6 +180,7 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 
     If nothing was recorded since the start or the last ``dumps(reset=True)``, the trace has no events.
     """
+    flag("finished", finished)
     _check_process(profile_process)
     held = _Shared.profiler
     if held is None:
@@ -214,11 +217,13 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     ------
     UnknownNameError
         If ``format`` or ``sort_by`` is not one of those.
+    ProfilerError
+        If ``reset`` or ``ascending`` is neither True nor False.
     """
-    if format not in ("table", "json"):
-        raise UnknownNameError.of("format", format, ("table", "json"))
-    if sort_by not in SORTS:
-        raise UnknownNameError.of("sort key", sort_by, SORTS)
+    one_of("format", format, ("table", "json"))
+    one_of("sort key", sort_by, SORTS)
+    flag("reset", reset)
+    flag("ascending", ascending)
     held = _Shared.profiler
     found = Statistics(held, _names)
     found.sort(sort_by, ascending)
@@ -246,6 +251,7 @@ def _deprecated(old: str, new: str) -> None:
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
     """Deprecated in MXNet: use ``set_config``."""
     _deprecated("profiler_set_config", "set_config")
+    one_of("mode", mode, ("symbolic", "imperative", "memory", "api", "all"))
     set_config(filename=filename, profile_all=mode == "all")
 
 
@@ -265,7 +271,7 @@ class Domain:
     """A group of tasks, frames, counters and markers under one name."""
 
     def __init__(self, name: str) -> None:
-        self.name = str(name)
+        self.name = text("name", name)
 
     def __str__(self) -> str:
         return self.name
@@ -287,11 +293,19 @@ class Domain:
         return Marker(self, name)
 
 
+def _label(domain: Domain, name: str, kind: str = "") -> str:
+    """What something of a domain is recorded by."""
+    name = text("name", name)
+    if not isinstance(domain, Domain):
+        raise ProfilerError(expected("domain", "a Domain", domain), hint="profiler.Domain('training').new_task('epoch').")
+    return _names.join(f"{domain}{kind}", name)
+
+
 class _Timed:
     """Something that is started and stopped, and appears as a span of the user's lane."""
 
     def __init__(self, name: str, domain: Domain | None, label: str) -> None:
-        self.name, self.domain, self._label = str(name), domain, label
+        self.name, self.domain, self._label = name, domain, label
         self._start: int | None = None
 
     def start(self) -> None:
@@ -320,35 +334,37 @@ class Task(_Timed):
     """A piece of work: ``start`` and ``stop``, or a ``with`` block; recorded as ``domain::name``."""
 
     def __init__(self, domain: Domain, name: str) -> None:
-        super().__init__(name, domain, _names.join(str(domain), str(name)))
+        super().__init__(name, domain, _label(domain, name))
 
 
 class Frame(_Timed):
     """One round of something repeated: ``start`` and ``stop``, or a ``with`` block; recorded as ``domain,frame::name``."""
 
     def __init__(self, domain: Domain, name: str) -> None:
-        super().__init__(name, domain, _names.join(f"{domain},frame", str(name)))
+        super().__init__(name, domain, _label(domain, name, ",frame"))
 
 
 class Event(_Timed):
     """A piece of work that belongs to no domain."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, None, _names.alone("event", str(name)))
+        name = text("name", name)
+        super().__init__(name, None, _names.alone("event", name))
 
 
 class Counter:
     """A number that changes: ``set_value``, ``increment``, ``+=``; recorded as ``domain::name``."""
 
     def __init__(self, domain: Domain, name: str, value: float | None = None) -> None:
-        self.domain, self.name = domain, str(name)
-        self._label = _names.join(str(domain), self.name)
+        self._label = _label(domain, name)
+        self.domain, self.name = domain, name
         self.value: float = 0
         if value is not None:
             self.set_value(value)
 
     def set_value(self, value: float) -> None:
         """Note a new value."""
+        number("value", value, "a number", hint="of an array, value.asscalar() is the number.")
         self.value = value
         held = active()
         if held is not None:
@@ -356,10 +372,12 @@ class Counter:
 
     def increment(self, delta: float = 1) -> None:
         """Add ``delta``."""
+        number("delta", delta)
         self.set_value(self.value + delta)
 
     def decrement(self, delta: float = 1) -> None:
         """Subtract ``delta``."""
+        number("delta", delta)
         self.set_value(self.value - delta)
 
     def __iadd__(self, delta: float) -> Self:
@@ -378,11 +396,12 @@ class Marker:
     """An instant; recorded as ``domain::name``."""
 
     def __init__(self, domain: Domain, name: str) -> None:
-        self.domain, self.name = domain, str(name)
-        self._label = _names.join(str(domain), self.name)
+        self._label = _label(domain, name)
+        self.domain, self.name = domain, name
 
     def mark(self, scope: str = "process") -> None:
         """Record this instant."""
+        one_of("scope", scope, ("global", "process", "thread", "task", "marker"))
         held = active()
         if held is not None:
             held.marker(self._label, scope)
@@ -392,7 +411,8 @@ class scope(Scoped, ContextDecorator):
     """Give the operators of a block a layer name; inside another scope the names are joined, as in MXNet."""
 
     def __init__(self, name: str = _UNKNOWN, append_mode: bool = True) -> None:
-        self._label, self._joined = str(name).rstrip(":"), append_mode
+        flag("append_mode", append_mode)
+        self._label, self._joined = text("name", name).rstrip(":"), append_mode
 
     def _before(self) -> str:
         return hooks.state.layer

@@ -6,6 +6,7 @@ checks all follow from it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ..base.types import Array
 
 __all__ = ["NONE", "SCHEMA", "Column", "Columns", "Ragged", "Strings", "Table", "build", "dtype_of", "empty", "joined", "mapped",
-           "merged", "reference_of", "taken_of"]
+           "merged", "reference_of", "taken_of", "writable"]
 
 #: Table -> column -> kind.  ``text``: number of a text; ``-> t``: row of table ``t``, or ``NONE``; ``[x]``: a list of x for each
 #: row.  A ``+`` marks what mostly grows from row to row, of which the file has the differences.  Times are in nanoseconds since
@@ -32,7 +33,8 @@ SCHEMA: Mapping[str, Mapping[str, str]] = {
               "became_dense": "text", "fallback": "i1", "converts": "i1", "bytes": "i8", "flops": "i8", "dense_flops": "i8",
               "inputs": "[-> arrays]", "outputs": "[-> arrays]"},
     # In the order of their starts, an event before those that it contains.  ``own`` is without the events inside, and ``net``
-    # without compilation inside.  ``moved`` are bytes of this event alone, beside those of its kind; ``arguments`` is JSON.
+    # without compilation inside.  ``moved`` are bytes of this event alone, beside those of its kind; ``arguments`` is JSON, and
+    # holds what differs from ``attrs`` of its kind.
     # ``made_by`` has for each input the event that wrote it last, ``conversion`` the one that made it dense.
     "events": {"run": "-> runs", "thread": "i4", "kind": "-> kinds", "start": "i8+", "duration": "i8", "own": "i8", "net": "i8",
                "depth": "i2", "node": "i8+", "moved": "i8", "arguments": "text", "conversion": "-> events",
@@ -57,6 +59,8 @@ SCHEMA: Mapping[str, Mapping[str, str]] = {
     "temporaries": {"run": "-> runs", "op": "text", "layer": "text", "arrays": "i8", "bytes": "i8", "most": "i8"},
     "gradient_rows": {"run": "-> runs", "parameter": "text", "rows": "i8"},
 }
+
+_LONE = re.compile("[\ud800-\udfff]")
 
 #: In a column of references: no row.
 NONE = -1
@@ -111,6 +115,11 @@ def dtype_of(kind: str) -> np.dtype[Any]:  # Any: an integer type
     return np.dtype("<i4" if kind == "text" or kind.startswith("->") else f"<{kind}")
 
 
+def writable(text: str) -> str:
+    """The same with a replacement for each half of a surrogate pair, which no file and no page can have."""
+    return text if text.isascii() else _LONE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 class Strings:
     """Texts and their numbers; number 0 is the empty text."""
 
@@ -120,8 +129,8 @@ class Strings:
             self.number(text)
 
     def number(self, text: str) -> int:
-        """The number of a text."""
-        return self._numbers.setdefault(text, len(self._numbers))
+        """The number of a text, as ``writable`` has it."""
+        return self._numbers.setdefault(writable(text), len(self._numbers))
 
     def all(self) -> list[str]:
         """The texts in the order of their numbers."""

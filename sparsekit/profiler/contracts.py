@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from contextlib import ContextDecorator
 from typing import Any, ParamSpec, Self, TypeVar
 
 from ..base.errors import ContractError, ProfilerError, expected
-from ..base.formatting import format_bytes, parse_bytes
+from ..base.formatting import counted, format_bytes, parse_bytes
 from ..base.scoped import Scoped
-from .contract_arguments import check_arguments, checked
+from .arguments import check_arguments, checked
 from .profile import Profile
 from .profiler import Profiler
 from .torch_operators import is_torch
@@ -70,32 +69,6 @@ def expect(profile: Profile | None = None) -> Expectation:
     return Expectation(profile)
 
 
-class profile_for(Scoped, ContextDecorator):
-    """Profile a block and hold it to contracts: ``with expect.profile(lambda e: e.no_densify()):``."""
-
-    def __init__(self, check: Callable[[Expectation], object]) -> None:  # object: its result is not used
-        if not callable(check):
-            raise ProfilerError(expected("The argument of expect.profile()", "a function of an expectation", check),
-                                hint="with expect.profile(lambda e: e.no_densify()): ...")
-        self._check = check
-
-    def _before(self) -> Profiler:
-        return Profiler()
-
-    def _enter(self, before: Profiler) -> Profiler:
-        return before.start()
-
-    def _leave(self, before: Profiler, kind: type[BaseException] | None) -> None:
-        before.stop()
-
-    def _after(self, before: Profiler, kind: type[BaseException] | None) -> None:
-        if kind is None:
-            self._check(expect(before))
-
-
-expect.profile = profile_for  # type: ignore[attr-defined]  # functions take attributes, and mypy knows of none
-
-
 class Expectation:
     """A chain of contracts; each method checks one contract, and returns the chain.
 
@@ -110,12 +83,11 @@ class Expectation:
         self._held: list[str] = []
 
     def __repr__(self) -> str:
-        number = len(self._held)
-        return f"{number} contract{'s hold' if number != 1 else ' holds'}: {', '.join(self._held)}"
+        return f"{counted(len(self._held), 'contract', 'hold')}: {', '.join(self._held)}"
 
     def _check(self, contract: str, holds: bool, found: str, hint: str = "") -> Expectation:
         if not holds:
-            kept = f" ({len(self._held)} contracts before it hold.)" if self._held else ""
+            kept = f" ({counted(len(self._held), 'contract', 'hold')} before it.)" if self._held else ""
             raise ContractError(f"{contract} is broken: {found}.{kept}", hint=hint)
         self._held.append(contract)
         return self
@@ -174,7 +146,7 @@ class Expectation:
         contract += " (it never ran)" if holds and at_most and not found else ""
         ran = ", ".join(f"{row['name']} ({row['lane']}{', ' + row['layer'] if row['layer'] else ''}) {row['calls']}"
                         for row in sorted(rows, key=lambda row: (row["name"] != op, row["lane"], row["name"]))[:8])
-        return self._check(contract, holds, f"it ran {found} times; what ran: {ran or 'nothing'}")
+        return self._check(contract, holds, f"it ran {counted(found, 'time')}; what ran: {ran or 'nothing'}")
 
     @checked
     def storage(self, op: str, types: str, *, lane: str | None = None) -> Expectation:
@@ -184,7 +156,7 @@ class Expectation:
         for row in self._profile.table(group_by="storage").rows:
             if row["name"] == op and lane in (None, row["lane"]) and row["storage"]:
                 found[row["storage"]] = found.get(row["storage"], 0) + row["calls"]
-        seen = ", ".join(f"{name} ({number} times)" for name, number in sorted(found.items()))
+        seen = ", ".join(f"{name} ({counted(number, 'time')})" for name, number in sorted(found.items()))
         return self._check(_call("storage", op, types, lane=lane), set(found) == {_tidy(types)},
                            f"found {seen or f'no call of {op}'}")
 
@@ -202,7 +174,7 @@ class Expectation:
                                "make the layer with sparse=True; names are those of prof.table(of='gradients')." if torch else
                                "the parameter needs grad_stype='row_sparse'; names are those of "
                                "prof.memory['at_peak'] and of the layers.")
-        return self._check(contract, found <= at_most, f"one stored {found} rows")
+        return self._check(contract, found <= at_most, f"one stored {counted(found, 'row')}")
 
     @checked
     def update_rows(self, at_most: int, op: str | None = None) -> Expectation:
@@ -225,8 +197,8 @@ class Expectation:
             return self._check(contract, False, f"no update{f' by {op}' if op else ''} was seen",
                                "profile a whole step, trainer.step() included; names are those of prof.table().")
         return self._check(contract, not dense and most <= at_most,
-                           f"{dense} updates took a dense gradient or were not lazy, "
-                           f"and the largest row_sparse one stored {most} rows")
+                           f"{counted(dense, 'update')} took a dense gradient or updated every row, "
+                           f"and the largest row_sparse one stored {counted(most, 'row')}")
 
     @checked
     def bytes_moved_below(self, size: int | str, *, op: str | None = None, lane: str | None = None) -> Expectation:
@@ -251,7 +223,7 @@ class Expectation:
     def _whole(self) -> None:
         """Raise if single calls were folded into totals."""
         if self._profile._data().folded:
-            raise ContractError(f"{self._profile._data().folded:,} older events are in the totals only.",
+            raise ContractError(f"{counted(self._profile._data().folded, 'older event', 'are')} in the totals only.",
                                 hint="profile fewer steps, or with Profiler(capacity=…).")
 
     def _gradient_rows(self, owner: str) -> int | None:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .allocations import COMPONENTS
+from .columns import writable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -168,12 +169,14 @@ def flops(op: Operator, attrs: Attrs, inputs: list[ArrayRecord], outputs: list[A
 
 def plain(value: object) -> JSON:  # object: an attribute, an argument or a mark of any kind
     """A value as JSON can write it; element types and the like become their names."""
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, (bool, int)):
         return value
+    if isinstance(value, str):
+        return writable(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {str(name): plain(item) for name, item in value.items()}
+        return {writable(str(name)): plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, type):
@@ -181,7 +184,7 @@ def plain(value: object) -> JSON:  # object: an attribute, an argument or a mark
     item = getattr(value, "item", None)
     if item is not None and not getattr(value, "shape", None) and hasattr(value, "dtype"):
         return plain(item())
-    text = str(value)
+    text = writable(str(value))
     # A dtype or a context has a short text; a text with an address differs from run to run.
     return type(value).__name__ if " at 0x" in text else text
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..base import displays
 from ..base.errors import DataFileError, ProfilerError, expected
 from ..base.files import path_of
-from ..base.formatting import format_bytes, format_count, format_duration
+from ..base.formatting import counted, format_bytes, format_count, format_duration
+from .arguments import most_rows
 from .describe import storage
 from .profile_file import PAGE
 from .table import Table
@@ -208,24 +209,25 @@ class Diff:
         found = (("calls", _sum([row["calls"] for row in self.rows])), ("bytes moved", _sum([row["bytes"] for row in self.rows])),
                  ("bytes at the peak", self.peak_bytes))
         parts = [f"{what} {_times(*pair)}" for what, pair in found if not _close(*pair)]
-        return ", ".join(parts) or f"{len(changed)} operators changed"
+        return ", ".join(parts) or f"{counted(len(changed), 'operator')} changed"
 
     def summary(self) -> str:
         """The comparison in sentences."""
         text = (f"{self.verdict[0].upper()}{self.verdict[1:]}. Median recorded time of a {self.unit}: "
                 f"{format_duration(self.time[0])} before, {format_duration(self.time[1])} after. {NOT_JUDGED}")
         folded = sum(side.folded for side in self._sides)
-        return text + (f" {format_count(folded)} older events are in totals only and not compared." if folded else "")
+        return text + (f" {counted(folded, 'older event', 'are')} in totals only and not compared." if folded else "")
 
     def table(self, rows: int | None = None) -> Table:
         """The changes, largest first, with their causes."""
+        most_rows(rows)
         shown = [row for row in self.rows if row["verdict"] != SAME] or self.rows
         hidden = len(self.rows) - len(shown[:rows])
         cells = [[f"{row['layer'] or '(no layer)'}: {row['name']}", row["lane"], row["storage"],
                   _arrow(row["calls"], format_count), _arrow(row["bytes"], format_bytes),
                   _arrow(row["time"], format_duration),
                   *map(_signed, (row["by_calls"], row["by_bytes"], row["by_speed"])), row["verdict"]] for row in shown[:rows]]
-        footer = self.summary() + (f" {hidden} more rows are not shown." if hidden else "")
+        footer = self.summary() + (f" {counted(hidden, 'more row', 'are')} not shown." if hidden else "")
         return Table(("operator", "lane", "storage types", "calls", "moved", "own time", "by calls", "by bytes",
                       "by time per byte", "verdict"), shown, cells, footer, "What changed")
 
@@ -243,7 +245,7 @@ class Diff:
         if not name.endswith(PAGE):
             raise DataFileError(f"The name of a page must end in .html, got {name!r}.", hint="write 'changes.html'.")
         first = {name: side.profiles[0].tables for name, side in zip(("before", "after"), self._sides, strict=True)}
-        sections = [("Summary", self.summary()), ("Changes", self.table().plain()),
+        sections = [("Summary", self.summary()), ("Changes", {**self.table().plain(), "caption": ""}),
                     ("Timelines", displays.call("timeline_figure", first))]
         displays.call("html_page", "What changed", sections, path=path)
         return Path(path)

@@ -41,6 +41,10 @@ MOST_NOTES = 100_000
 
 NO_NODE = -1
 
+#: Types of attributes in which the calls of an operator may differ that are of one kind; of an update all numbers.
+_FLOATS = frozenset((float, np.float32, np.float64))
+_NUMBERS = _FLOATS | {int, np.int64}
+
 
 class Log:
     """Stores the events of a recorder, and gives them as columns.
@@ -59,7 +63,7 @@ class Log:
         self.capacity = capacity
         self.densifications: list[tuple[int, int, hooks.Densification]] = []
         self.densified = 0
-        self.marks: list[dict[str, Any]] = []  # Any: a text or a number, as its column says
+        self.marks: list[tuple[int, int, str, str, str, str, str]] = []
         # What came after those that are kept in full: how often each densification, how many marks.
         self.more_densifications: dict[hooks.Densification, int] = {}
         self.more_marks = 0
@@ -69,6 +73,9 @@ class Log:
         self._kinds: list[KindRecord] = []
         self._kind_of: dict[KindKey, int] = {}
         self._kept_alive: dict[int, Plan | CodeType] = {}
+        # By the address of a plan: the first that is like it but for numbers, and the number of the text of its own attributes.
+        self._plans: dict[int, tuple[Plan, int]] = {}
+        self._alike: dict[Hashable, Plan] = {}
         # Number 0 separates inputs from outputs in a key, so descriptions count from 1.
         self._arrays: list[describe.ArrayKey | None] = [None]
         self._array_of: dict[Hashable, int] = {}
@@ -131,29 +138,50 @@ class Log:
         thread = self._threads.get(ident)
         if thread is None:
             thread = self.thread(ident)
+        first, own = self._plans.get(id(plan)) or self._plan(plan)
+        if own:
+            self.rows.more["arguments"][self.rows.total] = own
         made_in = plan.op.lane or lane
         if len(inputs) == 2 and not isinstance(outputs, list):
             left, right = inputs
-            key: KindKey = (id(plan), lane, layer, thread, line, left.number or self._array(left),
+            key: KindKey = (id(first), lane, layer, thread, line, left.number or self._array(left),
                             right.number or self._array(right), 0, outputs.number or self._array(outputs, made_in))
         else:
             listed = outputs if isinstance(outputs, list) else (outputs,)
-            key = (id(plan), lane, layer, thread, line, *[entry.number or self._array(entry) for entry in inputs], 0,
+            key = (id(first), lane, layer, thread, line, *[entry.number or self._array(entry) for entry in inputs], 0,
                    *[entry.number or self._array(entry, made_in) for entry in listed])
         kind = self._kind_of.get(key)
         if kind is None:
-            self._kept_alive[id(plan)] = plan
             arrays = [int(number) for number in key[5:]]
             border = arrays.index(0)
             sides = [[number for number in side if self._arrays[number] is not None]
                      for side in (arrays[:border], arrays[border + 1:])]
             taken, given = ([self._arrays[number] for number in side] for side in sides)
             listed = outputs if isinstance(outputs, list) else [outputs]
-            made = _operator_kind(plan, lane, layer, thread, line, taken, given,  # type: ignore[arg-type]  # none is None
+            made = _operator_kind(first, lane, layer, thread, line, taken, given,  # type: ignore[arg-type]  # none is None
                                   [not _is_one_of(entry, inputs) for entry in listed])
             kind = self._add_kind(key, {**made, "taken": sides[0], "given": sides[1]})
         self._pass_on(inputs, outputs if isinstance(outputs, list) else (outputs,), self._kinds[kind])
-        self._append(kind, thread, start, end, NO_NODE if node is None else node, len(inputs))
+        self._append(kind, thread, start, end, NO_NODE if node is None else node, len(inputs), False)
+
+    def _plan(self, plan: Plan) -> tuple[Plan, int]:
+        """The first plan that differs from this one in numbers alone, and the number of the text that has those of this one.
+
+        So all steps of an optimizer whose learning rate changes are of one kind.  Whole numbers decide what other operators
+        than updates move and compute.  The number is 0 if none differs.
+        """
+        left_out = _NUMBERS if plan.op.lane == "update" else _FLOATS
+        try:
+            alike = (id(plan.op), plan.fallback, getattr(plan, "dense", ""), getattr(plan, "training", False), tuple([
+                (name, None if value.__class__ in left_out else value) for name, value in plan.attrs.items()]))
+            first = self._alike.setdefault(alike, plan)
+        except TypeError:  # an attribute has no hash
+            first = plan
+        other = {name: describe.plain(value) for name, value in plan.attrs.items() if value is not first.attrs[name]}
+        own = self._arguments.number(json.dumps(other)) if other else 0
+        self._kept_alive[id(plan)] = plan
+        self._plans[id(plan)] = first, own
+        return first, own
 
     def _pass_on(self, inputs: Sequence[Entry], outputs: Sequence[Entry], kind: KindRecord) -> None:
         """Note who wrote the inputs, and what results have of them.
@@ -259,15 +287,14 @@ class Log:
                 self.rows.more["moved"][self.rows.total] = moved
             text = _json({str(name): describe.plain(value) for name, value in arguments.items()})
             self.rows.more["arguments"][self.rows.total] = self._arguments.number(text)
-        self._append(kind, thread, start, end, NO_NODE, 0)
+        self._append(kind, thread, start, end, NO_NODE, 0, event.lane == "compile")
 
     def _add_kind(self, key: KindKey, kind: KindRecord) -> int:
         self._kinds.append(kind)
         self._kind_of[key] = len(self._kinds) - 1
         return len(self._kinds) - 1
 
-    def _append(self, kind: int, thread: int, start: int, end: int, node: int, inputs: int) -> None:
-        compiling = self._kinds[kind]["lane"] == "compile"
+    def _append(self, kind: int, thread: int, start: int, end: int, node: int, inputs: int, compiling: bool) -> None:
         start, own, compiled = self.nesting.add(thread, start, end, compiling)
         end = max(end, start)  # operators of a table are noted after what was compiled between them
         self.rows.append(kind, start, end - start, own, max(end - start - compiled, 0), node, inputs)
@@ -294,8 +321,8 @@ class Log:
     def _mark(self, event: Note, content: Mark, now: int) -> None:
         if len(self.marks) < MOST_NOTES:
             name, value, unit = content
-            self.marks.append({"kind": event.kind, "name": name, "time": now, "value": json.dumps(describe.plain(value)),
-                               "unit": unit, "thread": self.thread(event.thread), "line": self._line_of(event)})
+            self.marks.append((now, self.thread(event.thread), event.kind, name, json.dumps(describe.plain(value)), unit,
+                               self._line_of(event)))
         else:
             self.more_marks += 1
 
@@ -325,19 +352,22 @@ class Log:
         process : list
             Times, and the bytes that the whole process held then.
         """
-        strings, rows = Strings(self._arguments.all()), self.memory.gradient_rows
-        ledger = [(time, thread, 1, record) for time, thread, record in self.densifications]
-        ledger += [(NONE, NONE, times, record) for record, times in self.more_densifications.items()]
+        ledger = [(time, thread, 1, *record) for time, thread, record in self.densifications]
+        ledger += [(NONE, NONE, times, *record) for record, times in self.more_densifications.items()]
+        changes = self.memory.changes()
         return build(
-            strings, runs={"wall": [wall], "overhead": [overhead], "events": [self.rows.total], "error": [NONE],
-                           "more_marks": [self.more_marks], "about": [_json(about)]},
+            Strings(self._arguments.all()),
+            runs={"wall": [wall], "overhead": [overhead], "events": [self.rows.total], "error": [NONE],
+                  "more_marks": [self.more_marks], "about": [_json(about)]},
             arrays=self._array_columns(), kinds=self._kind_columns(), events=self.rows.columns(self._thread_of_kind()),
             folded=self._folded_columns(), holdings=self.memory.holdings(),
-            changes=_of_run(self.memory.changes()), ledger=_of_run(_ledger_columns(ledger)),
-            marks=_of_run({name: [mark[name] for mark in self.marks] for name in _MARKS}),
-            process_memory=_of_run({"time": [time for time, _ in process], "bytes": [held for _, held in process]}),
-            temporaries=_of_run(_temporary_columns(self.memory.temporaries)),
-            gradient_rows=_of_run({"parameter": list(rows), "rows": list(rows.values())}))
+            changes={**changes, "run": np.zeros(len(changes["time"]), np.int64)},
+            ledger=_table(("time", "thread", "times", *hooks.Densification._fields), ledger),
+            marks=_table(("time", "thread", "kind", "name", "value", "unit", "line"), self.marks),
+            process_memory=_table(("time", "bytes"), process),
+            temporaries=_table(("op", "layer", "arrays", "bytes", "most"),
+                               [(*key, *sums) for key, sums in self.memory.temporaries.items()]),
+            gradient_rows=_table(("parameter", "rows"), list(self.memory.gradient_rows.items())))
 
     def _array_columns(self) -> dict[str, Given]:
         # The first stands for inputs that were left out, which no kind has.
@@ -360,21 +390,16 @@ class Log:
                 "inputs": [kind["taken"] for kind in kinds], "outputs": [kind["given"] for kind in kinds]}
 
     def _folded_columns(self) -> dict[str, Given]:
-        kinds = [self._kinds[kind] for kind in self._folded]
-        found: dict[str, Given] = {name: [kind[name] for kind in kinds] for name in ("name", "lane", "layer")}
-        found["storage"] = [describe.storage(kind["inputs"], kind["outputs"]) for kind in kinds]
-        for place, name in enumerate(Sums._fields):
-            found = {name: [sums[place] for sums in self._folded.values()], **found}
-        for name in COSTS:
-            # As above.
-            found[name] = [sums[0] * kind[name] + (sums[-1] if name == "bytes" else 0)  # type: ignore[literal-required]
-                           for sums, kind in zip(self._folded.values(), kinds, strict=True)]
-        return _of_run(found)
+        rows: list[tuple[Any, ...]] = []  # Any: texts and numbers
+        for number, (*sums, moved) in self._folded.items():
+            kind = self._kinds[number]
+            rows.append((kind["name"], kind["lane"], kind["layer"], describe.storage(kind["inputs"], kind["outputs"]), *sums,
+                         sums[0] * kind["bytes"] + moved, sums[0] * kind["flops"], sums[0] * kind["dense_flops"]))
+        return _table(("name", "lane", "layer", "storage", *Sums._fields, *COSTS), rows)
 
 
-#: What is said of a kind as it is, of a mark, and of an array that was left out.
+#: What is said of a kind as it is, and of an array that was left out.
 _PLAIN_OF_KIND = ("name", "lane", "layer", "line", "became_dense", "fallback", "converts", "bytes", "flops", "dense_flops")
-_MARKS = ("time", "thread", "kind", "name", "value", "unit", "line")
 _NO_ARRAY = describe.ArrayKey("", (), "", 0, None, (), None)
 
 
@@ -382,23 +407,9 @@ def _json(value: Mapping[str, JSON]) -> str:
     return json.dumps(describe.without_folders(dict(value)), separators=(",", ":"), allow_nan=False) if value else ""
 
 
-def _of_run(columns: Mapping[str, Given]) -> dict[str, Given]:
-    """The same with the number of the only run."""
-    rows = len(next(iter(columns.values())))
-    return {**columns, "run": np.zeros(rows, np.int64)}
-
-
-def _ledger_columns(ledger: Sequence[tuple[int, int, int, hooks.Densification]]) -> dict[str, Given]:
-    found: dict[str, Given] = {"time": [one[0] for one in ledger], "thread": [one[1] for one in ledger],
-                               "times": [one[2] for one in ledger]}
-    return {**found, **{name: [getattr(one[3], name) for one in ledger] for name in hooks.Densification._fields}}
-
-
-def _temporary_columns(temporaries: Mapping[tuple[str, str], Sequence[int]]) -> dict[str, Given]:
-    found: dict[str, Given] = {"op": [op for op, _ in temporaries], "layer": [layer for _, layer in temporaries]}
-    for place, name in enumerate(("arrays", "bytes", "most")):
-        found[name] = [sums[place] for sums in temporaries.values()]
-    return found
+def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Given]:  # Any: texts and numbers
+    """The columns of rows of the only run."""
+    return {"run": [0] * len(rows), **{name: [row[place] for row in rows] for place, name in enumerate(names)}}
 
 
 def _fold_into(before: list[int], more: list[int]) -> None:

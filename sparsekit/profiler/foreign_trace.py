@@ -5,18 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.errors import FileFormatError
-from .columns import NONE, Columns, Strings, build
+from .columns import NONE, Strings, build
+from .spans import Input, Spans
 from .stored import Stored
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import TypeAlias
 
     from ..base.types import JSON
-    from .columns import Given
-    from .types import ArrayRecord, MarkRecord, Memory, Record, Sample
 
     #: A JSON object.
     Object: TypeAlias = dict[str, JSON]
@@ -54,24 +54,42 @@ def read_foreign(document: JSON, name: str) -> Stored:
     events = document.get("traceEvents") if isinstance(document, dict) else document
     if not isinstance(events, list):
         raise _no_trace(name)
-    origin = _origin(document, events)
-    spans = _spans(events)
+    origin, spans = _origin(document, events), _spans(events)
     if not spans:
         raise _no_trace(name)
-    memory, marks = _memory(events), _marks(events)
+    samples, marks = _samples(events), _marks(events)
     # Counters and marks may come before the first span and after the last.
-    moments = [sample[0] for sample in memory["samples"]] + [mark["time"] for mark, _ in marks]
-    begin = min(min(span[0] for span in spans), min(moments, default=math.inf))
+    begin = min(itertools.chain((start for start, _, _ in spans), (now for now, _ in samples), (mark.time for mark in marks)))
+
+    def at(moment: float) -> int:
+        """Nanoseconds since the beginning."""
+        return round((moment - begin) * 1000)
+
     # GPU streams and threads of several processes get small numbers in the order in which they appear.
     tracks: dict[Track, int] = {}
-    for span in spans:
-        tracks.setdefault(_track(span[2]), len(tracks))
-    kept = sorted(spans, key=lambda span: (tracks[_track(span[2])], span[0], -span[1]))
-    records = _nested(kept, tracks, begin, origin)
-    records.sort(key=lambda record: (record["start"], record["depth"], record["thread"]))
-    _shift(memory, marks, begin, tracks)
-    wall = max(max(record["start"] + record["duration"] for record in records), *(round(now - begin, 3) for now in moments), 0.0)
-    return Stored(_columns(records, memory, [mark for mark, _ in marks], wall, {"trace of": origin}))
+    for _, _, event in spans:
+        tracks.setdefault(_track(event), len(tracks))
+    describe = _torch if origin == "torch.profiler" else _other
+    found = Spans()
+    for start, duration, event in sorted(spans, key=lambda span: (tracks[_track(span[2])], span[0], -span[1])):
+        thread, name, args = tracks[_track(event)], _text(event["name"]), event.get("args")
+        around = found.around(thread, at(start))
+        told = describe(name, _text(event.get("cat", "")), args if isinstance(args, dict) else {}, around)
+        found.add(thread, at(start), round(duration * 1000), (name, told.kind, told.lane), told.inputs, told.node)
+    times = [at(now) for now, _ in samples]
+    wall = max([found.end] + times + [at(mark.time) for mark in marks])
+    held = [0, *(size for _, size in samples)]
+    return Stored(build(
+        Strings(), runs={"wall": [wall], "events": [len(spans)], "error": [NONE],
+                         "about": [json.dumps({"environment": {"trace of": origin}})]},
+        **found.tables(),
+        # Nothing says what was allocated, only how much there was: pieces of one byte.
+        holdings={"role": ["workspace"], "bytes": [1]},
+        changes={"run": [0] * len(times), "holding": [0] * len(times), "time": times,
+                 "count": [after - before for before, after in itertools.pairwise(held)]},
+        marks={"run": [0] * len(marks), "time": [at(mark.time) for mark in marks],
+               "thread": [tracks.get(mark.track, 0) for mark in marks], "kind": [mark.kind for mark in marks],
+               "name": [mark.name for mark in marks], "value": [json.dumps(mark.value) for mark in marks]}))
 
 
 def _no_trace(name: str) -> FileFormatError:
@@ -165,37 +183,8 @@ class _Described(NamedTuple):
 
     lane: str
     kind: str = "op"
-    inputs: tuple[ArrayRecord, ...] = ()
-    node: int | None = None
-
-
-def _nested(spans: list[tuple[float, float, Object]], tracks: dict[Track, int], begin: float, origin: str) -> list[Record]:
-    """Records of the spans, which are sorted by track and start: how deep each lies, and its own time."""
-    records: list[Record] = []
-    stack: list[Record] = []
-    describe = _torch if origin == "torch.profiler" else _other
-    for start, duration, event in spans:
-        thread = tracks[_track(event)]
-        start = round(start - begin, 3)
-        while stack and (stack[-1]["thread"] != thread or start >= stack[-1]["start"] + stack[-1]["duration"]):
-            stack.pop()
-        if stack:
-            # What sticks out of what it began in is cut, as only a rounding could make it.
-            duration = min(duration, stack[-1]["start"] + stack[-1]["duration"] - start)
-        duration = round(max(duration, 0.0), 3)
-        args = event.get("args")
-        found = describe(_text(event["name"]), _text(event.get("cat", "")), args if isinstance(args, dict) else {},
-                         stack[-1]["lane"] if stack else "")
-        record: Record = {
-            "name": _text(event["name"]), "kind": found.kind, "lane": found.lane, "start": start, "duration": duration,
-            "self": duration, "depth": len(stack), "layer": "", "node": found.node, "attrs": {}, "fallback": False,
-            "became_dense": "", "inputs": list(found.inputs), "outputs": [],
-            "bytes": sum(array["bytes"] for array in found.inputs), "flops": 0, "dense_flops": 0, "line": "", "thread": thread}
-        if stack:
-            stack[-1]["self"] = max(0.0, round(stack[-1]["self"] - duration, 3))
-        records.append(record)
-        stack.append(record)
-    return records
+    inputs: tuple[Input, ...] = ()
+    node: int = NONE
 
 
 def _torch(name: str, category: str, args: Object, outer: str) -> _Described:
@@ -205,26 +194,22 @@ def _torch(name: str, category: str, args: Object, outer: str) -> _Described:
     elif name.startswith("Optimizer.step") or outer == "update":
         lane = "update"
     number = args.get("Sequence number")
-    node = number if type(number) is int and 0 <= number < 1 << 53 and lane != "update" else None
+    node = number if type(number) is int and 0 <= number < 1 << 53 and lane != "update" else NONE
     return _Described(lane, "span" if lane == "user" else "op", tuple(_inputs(args)), node)
 
 
-def _inputs(args: Object) -> list[ArrayRecord]:
+def _inputs(args: Object) -> Iterator[Input]:
     """The arrays among the arguments of an operator of torch; those of sparse layouts look dense, as it records no layout."""
     shapes, types = args.get("Input Dims"), args.get("Input type")
     if not isinstance(shapes, list) or not isinstance(types, list):
-        return []
-    found: list[ArrayRecord] = []
+        return
     for shape, type_ in zip(shapes[:64], types[:64], strict=False):
         dtype = _DTYPES.get(_text(type_))
         sizes = [n for n in shape if type(n) is int and 0 <= n < 1 << 53] if isinstance(shape, list) else []
         if dtype is None or not isinstance(shape, list) or len(shape) > 64 or len(sizes) < len(shape):
             continue
         size = math.prod(sizes)
-        stored = min(size * _SIZES.get(dtype, 1), 1 << 60)
-        found.append({"stype": "default", "shape": sizes, "dtype": dtype, "nnz": min(size, 1 << 60), "density": 1.0,
-                      "index_dtype": None, "bytes": stored, "components": {"data": stored}})
-    return found
+        yield Input(tuple(sizes), dtype, min(size, 1 << 60), min(size * _SIZES.get(dtype, 1), 1 << 60))
 
 
 def _other(name: str, category: str, args: Object, outer: str) -> _Described:
@@ -238,19 +223,9 @@ def _other(name: str, category: str, args: Object, outer: str) -> _Described:
     return _Described("update" if name.endswith("_update") else "forward")
 
 
-def _shift(memory: Memory, marks: list[tuple[MarkRecord, Track]], begin: float, tracks: dict[Track, int]) -> None:
-    """Let times count from ``begin``, and number the threads of marks."""
-    for sample in memory["samples"]:
-        sample[0] = round(sample[0] - begin, 3)
-    if memory["samples"]:
-        memory["peak_time"] = round(memory["peak_time"] - begin, 3)
-    for mark, track in marks:
-        mark["time"], mark["thread"] = round(mark["time"] - begin, 3), tracks.get(track, 0)
-
-
-def _memory(events: list[JSON]) -> Memory:
-    """The curve of what torch says was allocated on the CPU, or MXNet's counters of its devices; times as they stand there."""
-    samples: list[Sample] = []
+def _samples(events: list[JSON]) -> list[tuple[float, int]]:
+    """When how much was held: what torch says was allocated on the CPU, or MXNet's counters of its devices."""
+    samples: list[tuple[float, int]] = []
     for event in events:
         args = event.get("args") if isinstance(event, dict) else None
         if not isinstance(event, dict) or not isinstance(args, dict):
@@ -259,70 +234,37 @@ def _memory(events: list[JSON]) -> Memory:
         if event.get("name") == "[memory]" and args.get("Device Type") == 0:
             held = _number(args.get("Total Allocated"))
         elif event.get("ph") == "C" and _text(event.get("name")).startswith("Memory: cpu"):
-            held = next((found for found in map(_number, args.values()) if found is not None), None)
+            held = _first_number(args)
         else:
             continue
         if now is not None and held is not None and 0 <= held < 1 << 60:
-            samples.append([now, int(held), {"workspace": int(held)}])
-    samples.sort(key=lambda sample: sample[0])
-    peak: Sample = max(samples, key=lambda sample: sample[1], default=[0.0, 0, {}])
-    return {"peak_bytes": peak[1], "peak_time": peak[0], "samples": samples, "idle_bytes": 0, "at_peak": [],
-            "process_peak_bytes": None, "temporaries": [], "process_samples": []}
+            samples.append((now, int(held)))
+    return sorted(samples, key=lambda sample: sample[0])
 
 
-def _marks(events: list[JSON]) -> list[tuple[MarkRecord, Track]]:
-    """Markers and counters with their tracks, times as they stand there."""
-    found: list[tuple[MarkRecord, Track]] = []
+def _first_number(args: Object) -> float | None:
+    return next((number for number in map(_number, args.values()) if number is not None), None)
+
+
+class _Mark(NamedTuple):
+    """A marker, or a value of a counter."""
+
+    time: float
+    track: Track
+    kind: str
+    name: str
+    value: float | None
+
+
+def _marks(events: list[JSON]) -> list[_Mark]:
+    """Markers and counters."""
+    found: list[_Mark] = []
     for event in events:
         if (not isinstance(event, dict) or event.get("ph") not in ("i", "I", "n", "C") or event.get("name") in (None, "[memory]")
                 or event.get("cat") in ("MXNET_C_API", "Device Storage")):
             continue
-        now, counts = _number(event.get("ts")), event.get("ph") == "C"
-        args = event.get("args")
-        args = args if isinstance(args, dict) else {}
-        value = next((number for number in map(_number, args.values()) if number is not None), None) if counts else None
+        now, counts, args = _number(event.get("ts")), event.get("ph") == "C", event.get("args")
+        value = _first_number(args) if counts and isinstance(args, dict) else None
         if now is not None and not (counts and value is None):
-            found.append(({"kind": "counter" if counts else "marker", "name": _text(event["name"]), "time": now, "value": value,
-                           "unit": "", "thread": 0}, _track(event)))
+            found.append(_Mark(now, _track(event), "counter" if counts else "marker", _text(event["name"]), value))
     return found
-
-
-def _columns(records: list[Record], memory: Memory, marks: list[MarkRecord], wall: float, environment: dict[str, str]) -> Columns:
-    """All of it as columns."""
-    kinds: dict[tuple[Any, ...], int] = {}  # Any: name, type, lane, bytes and inputs of a kind of event
-    arrays: dict[tuple[Any, ...], int] = {}  # Any: shape, element type, values and bytes of an array
-    events: list[list[int]] = []
-    for record in records:
-        taken = tuple(arrays.setdefault((tuple(array["shape"]), array["dtype"], array["nnz"], array["bytes"]), len(arrays))
-                      for array in record["inputs"])
-        kind = kinds.setdefault((record["name"], record["kind"], record["lane"], record["bytes"], taken), len(kinds))
-        node = NONE if record["node"] is None else record["node"]
-        events.append([record["thread"], kind, _ns(record["start"]), _ns(record["duration"]), _ns(record["self"]),
-                       _ns(record["duration"]), record["depth"], node])
-    names = ("thread", "kind", "start", "duration", "own", "net", "depth", "node")
-    found: dict[str, Given] = {name: [event[place] for event in events] for place, name in enumerate(names)}
-    held = [0, *(sample[1] for sample in memory["samples"])]
-    return build(
-        Strings(), runs={"wall": [_ns(wall)], "events": [len(records)], "error": [NONE],
-                         "about": [json.dumps({"environment": environment})]},
-        arrays={"stype": ["default"] * len(arrays), "shape": [array[0] for array in arrays],
-                "dtype": [array[1] for array in arrays], "stored": [array[2] for array in arrays],
-                "rows": [NONE] * len(arrays), "bytes": [array[3] for array in arrays],
-                "components": [["data"]] * len(arrays), "sizes": [[array[3]] for array in arrays]},
-        kinds={"name": [kind[0] for kind in kinds], "type": [kind[1] for kind in kinds], "lane": [kind[2] for kind in kinds],
-               "bytes": [kind[3] for kind in kinds], "inputs": [kind[4] for kind in kinds],
-               "storage": [f"{', '.join(['default'] * len(kind[4]))} ->" if kind[4] else "" for kind in kinds]},
-        events={**found, "run": [0] * len(events)},
-        # Nothing says what was allocated, only how much there was: pieces of one byte.
-        holdings={"role": ["workspace"], "bytes": [1]},
-        changes={"run": [0] * (len(held) - 1), "holding": [0] * (len(held) - 1),
-                 "time": [_ns(sample[0]) for sample in memory["samples"]],
-                 "count": [after - before for before, after in itertools.pairwise(held)]},
-        marks={"run": [0] * len(marks), "time": [_ns(mark["time"]) for mark in marks],
-               "thread": [mark["thread"] for mark in marks], "kind": [mark["kind"] for mark in marks],
-               "name": [mark["name"] for mark in marks],
-               "value": [json.dumps(mark["value"]) for mark in marks]})
-
-
-def _ns(microseconds: float) -> int:
-    return round(microseconds * 1000)

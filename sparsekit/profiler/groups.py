@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..base.errors import UnknownNameError
+from .arguments import one_of
 
 if TYPE_CHECKING:
     from ..base.types import Array
     from .columns import Columns, Table
 
-__all__ = ["BY", "COSTS", "Sums", "covered", "grouped", "sums_of"]
+__all__ = ["BY", "COSTS", "TIMES", "Sums", "covered", "grouped", "put_together", "sums_of"]
 
 #: What events may be grouped by: texts of their kinds, and the number of their run.
 BY = ("name", "lane", "layer", "storage", "line", "type", "run")
@@ -41,12 +41,10 @@ class Sums(NamedTuple):
 
 def sums_of(place: Array, groups: int, net: Array, own: Array) -> Sums:
     """Exact sums of events; ``place`` says to which of so many groups each belongs."""
-    minimum, maximum = np.full(groups, np.iinfo(np.int64).max), np.zeros(groups, np.int64)
-    np.minimum.at(minimum, place, net)
-    np.maximum.at(maximum, place, net)
     calls = np.bincount(place, minlength=groups)
-    minimum[calls == 0] = 0
-    return Sums(calls, _added(place, net, groups), _added(place, own, groups), minimum, maximum)
+    minimum = np.where(calls, put_together("minimum", place, groups, net), 0)
+    return Sums(calls, _added(place, net, groups), _added(place, own, groups), minimum,
+                put_together("maximum", place, groups, net))
 
 
 def _added(place: Array, values: Array, groups: int) -> Array:
@@ -76,8 +74,7 @@ def grouped(columns: Columns, *by: str) -> dict[str, Array]:
         If ``by`` names something else.
     """
     for name in by:
-        if name not in BY:
-            raise UnknownNameError.of("grouping", name, BY)
+        one_of("grouping", name, BY)
     rows = _rows(columns)
     folded = columns.folded
     keys = [np.concatenate([_of_rows(columns, rows, name), _of_folded(folded, name)]) for name in by]
@@ -87,11 +84,12 @@ def grouped(columns: Columns, *by: str) -> dict[str, Array]:
     found = {name: key[first[order]] for name, key in zip(by, keys, strict=True)}
     for name in (*TIMES, *COSTS):
         values = np.concatenate([rows[name], getattr(folded, name)])
-        found[name] = _put_together(name, rank, len(first), values)
+        found[name] = put_together(name, rank, len(first), values)
     return found
 
 
-def _put_together(name: str, place: Array, groups: int, values: Array) -> Array:
+def put_together(name: str, place: Array, groups: int, values: Array) -> Array:
+    """One of ``TIMES`` or ``COSTS`` of groups of rows; ``place`` says to which of so many each row belongs."""
     if name == "minimum":
         made = np.full(groups, np.iinfo(np.int64).max)
         np.minimum.at(made, place, values)

@@ -95,11 +95,8 @@ class MemoryTracker:
         """Learn the roles first: a role holds for the whole life of an array, also before it was given."""
         for event in events:
             if isinstance(event, Operation):
-                for entry in event.inputs:
-                    if isinstance(entry, Sparse) and entry.given is not None:
-                        self._give(entry, *entry.given)
                 outputs = event.outputs
-                for entry in outputs if isinstance(outputs, list) else (outputs,):
+                for entry in (*event.inputs, *outputs) if isinstance(outputs, list) else (*event.inputs, outputs):
                     if isinstance(entry, Sparse) and entry.given is not None:
                         self._give(entry, *entry.given)
                 if (event.lane == "update" or event.plan.op.lane == "update") and not getattr(event.plan, "tells_roles", False):
@@ -153,12 +150,9 @@ class MemoryTracker:
                 if not entry.known:
                     self._meet(entry, event, _ROLE_OF_INPUT, end, 1)
             outputs = event.outputs
-            if isinstance(outputs, list):
-                for entry in outputs:
-                    if not entry.known:
-                        self._meet(entry, event, ROLE_OF_OUTPUT, end, 0)
-            elif not outputs.known:
-                self._meet(outputs, event, ROLE_OF_OUTPUT, end, 0)
+            for entry in outputs if isinstance(outputs, list) else (outputs,):
+                if not entry.known:
+                    self._meet(entry, event, ROLE_OF_OUTPUT, end, 0)
         elif isinstance(event.content, Assignment) and not event.content.before and not event.content.entry.known:
             self._meet(event.content.entry, event, _NO_ROLES, end, 0)
         if released and inside:

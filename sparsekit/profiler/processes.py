@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.errors import ProfilerError, expected
 from .clocks import Answer, Offset, answers_of, difference, offset_of
 from .columns import NONE, Columns, Strings, build
-from .nesting import Nesting, depths
 from .parts import combined, workers_of
 from .profile import Profile
-from .read_profile import load
+from .read_profile import loaded
 from .source import environment
+from .spans import Spans
 from .stored import Part, Process, Stored
 
 if TYPE_CHECKING:
     from ..base.types import JSON, Array
-    from .columns import Given
-
-    #: One profile, or the name of a file.
-    Run: TypeAlias = Profile | str | os.PathLike[str]
+    from .read_profile import Run
 
 __all__ = ["merge", "server_profile"]
 
@@ -71,7 +67,7 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
         raise ProfilerError(expected("profiles", "a list of profiles, or a mapping of names to them", profiles),
                             hint='mx.profiler.merge({"one": prof, "other": another}), for example.')
     named = list(profiles.items()) if isinstance(profiles, Mapping) else [("", run) for run in profiles]
-    found = [part for place, (name, run) in enumerate(named) for part in _taken_apart(_loaded(run), name, place)]
+    found = [part for place, (name, run) in enumerate(named) for part in _taken_apart(loaded(run), name, place)]
     if not found:
         raise ProfilerError("There is no profile to merge.", hint="pass a list of profiles.")
     names = [part.process.name for part in found]
@@ -81,15 +77,6 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
                             hint="pass one of each process, or a mapping with names.")
     found.sort(key=lambda part: (("worker", "server", "process").index(part.process.kind), part.process.number))
     return Profile(Stored(combined(_aligned(found))))
-
-
-def _loaded(run: object) -> Profile:  # object: what the user gave, checked here
-    if isinstance(run, Profile):
-        return run
-    if not isinstance(run, (str, os.PathLike)):
-        raise ProfilerError(expected("Each part", "a profile or the name of a file", type(run)),
-                            hint="mx.profiler.merge([prof, 'other.npz']), for example.")
-    return load(run)
 
 
 def _taken_apart(profile: Profile, name: str, number: int) -> list[Part]:
@@ -190,32 +177,16 @@ def server_profile(told: Mapping[str, Any]) -> Profile:  # Any: plain data of a 
         What the method ``profile`` of a server gives.
     """
     began = float(told["began"])
-    spans = sorted(told["spans"], key=lambda span: (span[6], -span[5]))
-    nesting = Nesting()
-    starts, durations, owns = [], [], []
-    for span in spans:
-        start, end = (round((time - began) * 1e9) for time in span[5:7])
-        start, own, _ = nesting.add(0, max(0, start), max(0, end), False)
-        starts.append(start)
-        durations.append(max(0, end) - start)
-        owns.append(own)
-    depth = depths(np.zeros(len(starts), np.int64), np.array(starts, np.int64), np.array(durations, np.int64)).tolist()
-    order = sorted(range(len(starts)), key=lambda place: (starts[place], depth[place], place))
-    words = {"name": [_name_of(span) for span in spans], "lane": [span[0] for span in spans]}
-    kinds = {pair: number for number, pair in enumerate(dict.fromkeys(zip(*words.values(), strict=True)))}
-    events: dict[str, Given] = {
-        "kind": [kinds[words["name"][i], words["lane"][i]] for i in order], "run": [0] * len(order),
-        "start": [starts[i] for i in order], "duration": [durations[i] for i in order], "own": [owns[i] for i in order],
-        "net": [durations[i] for i in order], "depth": [depth[i] for i in order], "node": [NONE] * len(order),
-        "moved": [int(spans[i][7]) for i in order], "arguments": [json.dumps(_arguments_of(spans[i])) for i in order]}
-    wall = round((float(told["clock"]) - began) * 1e9)
+    spans = Spans()
+    for span in sorted(told["spans"], key=lambda span: (span[5], -span[6])):
+        start, end = (max(0, round((time - began) * 1e9)) for time in span[5:7])
+        spans.add(0, start, end - start, (_name_of(span), "span", span[0]), moved=int(span[7]),
+                  arguments=json.dumps(_arguments_of(span)))
     about = {name: value for name, value in told.items() if name != "spans"}
     number = int(told["index"])
-    versions = json.dumps({"environment": environment()})
     columns = build(
-        Strings(), runs={"wall": [wall], "events": [len(spans)], "error": [NONE], "about": [versions]},
-        kinds={"name": [name for name, _ in kinds], "lane": [lane for _, lane in kinds], "type": ["span"] * len(kinds)},
-        events=events)
+        Strings(), runs={"wall": [round((float(told["clock"]) - began) * 1e9)], "events": [len(told["spans"])], "error": [NONE],
+                         "about": [json.dumps({"environment": environment()})]}, **spans.tables())
     part = Part(Process(f"server {number}", "server", number, 0.0, None, about), Stored(columns))
     return Profile(Stored(combined([part])))
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base import displays
 from ..base.entry import entry
-from ..base.errors import DataFileError, ParameterError, ProfilerError, UnknownNameError, expected
+from ..base.errors import DataFileError, ProfilerError, expected
 from ..base.files import written
-from ..base.formatting import format_bytes, format_count, format_duration, format_percent
+from ..base.formatting import counted, format_bytes, format_duration, format_percent
 from ..base.tables import folded
 from ..core import hooks
 from .advice import advise
+from .arguments import flag, most_rows, one_of, text, whole
 from .differences import diff
 from .distributed import distributed
 from .group_by_line import PLACES, cell_memory, unplaced
@@ -23,14 +25,13 @@ from .profile_file import ENDING, PAGE, check_name, write_columns
 from .run_memory import RunMemory
 from .special_tables import conversions_table, devices_table, ledger_table, transfers_table
 from .stored import Stored
-from .table import Table, aggregate, totals_table
+from .table import GROUPS, SORTS, Table, aggregate, totals_table
 from .torch_gradients import gradients_table
 from .trace import write_trace
 from .what_if import what_if
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Unpack
 
     from .advice import Advice
     from .columns import Columns
@@ -38,14 +39,16 @@ if TYPE_CHECKING:
     from .distributed import Distributed
     from .source import RecordedRun
     from .stored import Process
-    from .types import Changes, DeviceRow, MarkRecord, Record, TotalRow, Trying
-    from .what_if import WhatIf
+    from .types import DeviceRow, MarkRecord, Record, TotalRow
 
 
 __all__ = ["Profile"]
 
 #: Operators shorter than so many times what recording one takes are measured roughly.
 SHORT = 20
+
+#: What ``Profile.table`` tells of.
+TABLES = ("operators", "ledger", "conversions", "transfers", "gradients", "devices")
 
 #: Rows of a report's table of lines.
 MOST_LINES = 50
@@ -164,16 +167,15 @@ class Profile:
         """What changed in a later run, in calls, bytes and storage types: ``before.diff(after)``; see ``profiler.diff``."""
         return diff(self, other)
 
-    def what_if(self, **changes: Unpack[Changes]) -> WhatIf:
-        """Memory with other element types, gradients or batches, computed without running; see ``profiler.what_if``."""
-        return what_if(self, **changes)
+    what_if = what_if
 
     def advice(self) -> Advice:
         """Findings of fixed rules in this profile: the event, the reason, the expected saving, and a lesson to read."""
         return advise(self)
 
     # object: whatever the step returns; Any: Fixes, a layer above
-    def try_fixes(self, step: Callable[[], object] | None = None, **options: Unpack[Trying]) -> Any:
+    def try_fixes(self, step: Callable[[], object] | None = None, *, steps: int = 3, tolerance: float = 1e-4,
+                  timeout: float = 600.0) -> Any:  # Any: as above
         """Try the remedies of the advice on the text of the program, and return the fixes, their savings and a patch.
 
         The edited text runs in processes of its own, and the program itself does not change.  See
@@ -184,8 +186,8 @@ class Profile:
         step : callable, optional
             A function without arguments that runs one step of training, or a loop of several.  The default is the cell that
             ``%%profile`` ran.
-        **options
-            ``steps=3``, ``tolerance=1e-4`` and ``timeout=600.0`` are the options and their defaults.
+        steps, tolerance, timeout
+            As in ``sparsekit.fixes.try_fixes``.
 
         Returns
         -------
@@ -198,7 +200,7 @@ class Profile:
         ProfilerError
             If no step is given and the profile knows none.
         """
-        return displays.call("try_fixes", self._step_of(step), self, **options)
+        return displays.call("try_fixes", self._step_of(step), self, steps=steps, tolerance=tolerance, timeout=timeout)
 
     def _remember(self, file: str, text: str, names: dict[str, object]) -> None:  # object: globals
         """Keep the cell that was profiled, for ``try_fixes()`` without a step."""
@@ -255,14 +257,21 @@ class Profile:
         ------
         UnknownNameError
             If ``sort_by``, ``group_by`` or ``of`` is not one of those.
-        ParameterError
-            If another table than that of operators is to be sorted or grouped.
+        ProfilerError
+            If another table than that of operators is to be sorted or grouped, ``ascending`` is neither True nor False, or
+            ``rows`` is no number of rows.
         """
+        one_of("table", of, TABLES)
+        one_of("grouping", group_by, GROUPS)
+        one_of("sort key", sort_by, SORTS)
+        if ascending is not None:
+            flag("ascending", ascending)
+        most_rows(rows)
         if of != "operators":
             if (sort_by, group_by, ascending, rows) != ("self", "op", None, None):
-                raise ParameterError(f"The table of {of!r} has its own order and rows, and cannot be sorted, grouped or cut.",
-                                     hint="sort its rows: table(of=…).rows is a list of dict.")
-            return self._special_table(of)
+                raise ProfilerError(f"The table of {of!r} has its own order and rows, and cannot be sorted, grouped or cut.",
+                                    hint="sort its rows: table(of=…).rows is a list of dict.")
+            return self._special_table(of)()
         columns, footer, memory = self.tables, self._footer(), None
         own = None if "process" in group_by else self._own_cost(group_by)
         if group_by in PLACES:
@@ -270,14 +279,11 @@ class Profile:
             footer = f"{footer} {unplaced(columns)}".strip()
         return totals_table(columns, sort_by, group_by, ascending, rows, footer, memory, own)
 
-    def _special_table(self, of: str) -> Table:
+    def _special_table(self, of: str) -> Callable[[], Table]:
         data = self._data()
-        tables = {"ledger": lambda: ledger_table(data), "conversions": lambda: conversions_table(data.records),
-                  "transfers": lambda: transfers_table(self.totals), "gradients": lambda: gradients_table(data.records),
-                  "devices": lambda: devices_table(self._device_rows())}
-        if of not in tables:
-            raise UnknownNameError.of("table", of, ("operators", *tables))
-        return tables[of]()
+        return {"ledger": lambda: ledger_table(data), "conversions": lambda: conversions_table(data.records),
+                "transfers": lambda: transfers_table(self.totals), "gradients": lambda: gradients_table(data.records),
+                "devices": lambda: devices_table(self._device_rows())}[of]
 
     def _device_rows(self) -> list[DeviceRow]:
         """Time on GPUs; only a profiler measures it."""
@@ -300,8 +306,7 @@ class Profile:
             If there is no process of that name.
         """
         parts = {part.process.name: part for part in self._data().parts}
-        if name not in parts:
-            raise UnknownNameError.of("process", name, parts)
+        one_of("process", name, parts)
         return Profile(Stored(combined([parts[name]])))
 
     def distributed(self) -> Distributed:
@@ -327,6 +332,8 @@ class Profile:
 
     def _footer(self) -> str:
         data = self._data()
+        if not data.wall and not data.events:
+            return f"Nothing was recorded.{self._idle()}"
         text = f"{format_duration(data.wall)} of wall time, {format_percent(data.accounted)} accounted for."
         if data.overhead:
             text += f" The profiler's own cost is estimated at {format_duration(data.overhead)}"
@@ -335,12 +342,12 @@ class Profile:
             text += (f", {format_duration(each)} an event: {format_percent(short / calls)} of the operators take less than "
                      f"{SHORT} times that, so rely on their sums rather than on single times." if short > calls / 2 else ".")
         if data.folded:
-            text += f" {format_count(data.folded)} older events are in these totals only."
+            text += f" {counted(data.folded, 'older event', 'are')} in these totals only."
         if data.more_marks:
-            text += f" {format_count(data.more_marks)} later markers and counter values are not kept."
+            text += f" {counted(data.more_marks, 'later mark', 'are')} not kept."
         if data.more_densifications:
             number = sum(data.more_densifications.values())
-            text += f" {format_count(number)} later densifications are in the ledger's table only."
+            text += f" {counted(number, 'later densification', 'are')} in the ledger's table only."
         return text + self._idle()
 
     def _shorter_than(self, time: float) -> tuple[int, int]:
@@ -371,8 +378,8 @@ class Profile:
 
         Raises
         ------
-        ParameterError
-            If ``title`` is not a text, such as another profile, or ``window`` no pair of times.
+        ProfilerError
+            If ``title`` is not a text, such as another profile, ``window`` no pair of times, or ``rows`` no number of rows.
 
         Examples
         --------
@@ -382,15 +389,13 @@ class Profile:
         >>> prof.timeline().title
         'Where the time goes'
         """
-        if not isinstance(title, str):
-            raise ParameterError(expected("title", "a text", title),
-                                 hint="mx.profiler.merge({'one': prof, 'other': another}).timeline() draws several runs.")
+        title = text("title", title, "mx.profiler.merge({'one': prof, 'other': another}).timeline() draws several runs.")
+        whole("rows", rows)
         if window is not None and not (isinstance(window, (tuple, list)) and len(window) == 2
-                                       and all(isinstance(end, (int, float)) for end in window) and window[0] < window[1]):
-            raise ParameterError(expected("window", "a pair of times in microseconds, the earlier one first", window),
-                                 hint="window=(0, prof.wall) is all of it.")
-        return displays.call("timeline_figure", self.tables, title, window, rows)
-
+                                       and all(isinstance(end, Real) for end in window) and window[0] < window[1]):
+            raise ProfilerError(expected("window", "a pair of times in microseconds, the earlier one first", window),
+                                hint="window=(0, prof.wall) is all of it.")
+        return displays.call("timeline_figure", self.tables, title, window, int(rows))
 
     def graph(self, title: str = "") -> Any:  # Any: a display, a layer above
         """A picture of the first forward pass of a PyTorch program: layouts and bytes of all tensors, and what became dense.
@@ -405,8 +410,9 @@ class Profile:
         Raises
         ------
         ProfilerError
-            If the profile has no graph.
+            If the profile has no graph, or ``title`` is not a text.
         """
+        title = text("title", title)
         nodes = self._data().graph
         if not nodes:
             raise ProfilerError("There is no graph in this profile.",
@@ -484,12 +490,14 @@ class Profile:
     def summary(self) -> str:
         """The profile in two sentences."""
         data = self._data()
+        if not data.wall and not data.events:
+            return f"Nothing was recorded.{self._idle()}"
         peak = data.memory.get("peak_bytes", 0)
-        dense = f"{format_count(data.densified)} sparse {'array' if data.densified == 1 else 'arrays'} silently became dense"
+        dense = f"{counted(data.densified, 'sparse array')} silently became dense"
         natural = self._densified_by_kind[hooks.NATURAL]
         if natural:
-            dense += f", {format_count(natural)} of them by nature" if natural < data.densified else ", by nature"
-        return (f"{format_count(data.events)} events in {format_duration(data.wall)}, "
+            dense += f", {natural:,} of them by nature" if natural < data.densified else ", by nature"
+        return (f"{counted(data.events, 'event')} in {format_duration(data.wall)}, "
                 f"{format_percent(data.accounted)} of it accounted for. "
                 f"Arrays held at most {format_bytes(peak)}; {dense}.{self._idle()}")
 

@@ -47,9 +47,6 @@ LONGEST_HEADER = 1000
 #: References that may not be missing: every event has a kind.
 NEEDED = {("events", "kind"), ("changes", "holding")}
 
-#: The error handler for half a surrogate pair, which UTF-8 cannot encode.
-LONE = "surrogatepass"
-
 _TIME = (1980, 1, 1, 0, 0, 0)
 _ENDS = np.dtype("<i8")
 
@@ -84,7 +81,7 @@ def write_columns(columns: Columns, stream: IO[bytes]) -> None:
 
 def _members(columns: Columns) -> Iterator[tuple[str, Array]]:
     """The arrays of a file with their names."""
-    encoded = [text.encode("utf-8", LONE) for text in columns.strings]
+    encoded = [text.encode("utf-8") for text in columns.strings]
     yield "strings.values", np.frombuffer(b"".join(encoded), np.uint8)
     yield "strings.ends", np.cumsum([len(text) for text in encoded], dtype=_ENDS)
     for table, kinds in SCHEMA.items():
@@ -173,7 +170,7 @@ class _Reader:
         values, ends = self._array("strings.values", np.dtype("u1")).tobytes(), self._array("strings.ends", _ENDS)
         self._check_ends("strings", ends, len(values))
         places = ends.tolist()
-        texts = [values[begin:end].decode("utf-8", LONE) for begin, end in zip([0, *places[:-1]], places, strict=True)]
+        texts = [values[begin:end].decode("utf-8") for begin, end in zip([0, *places[:-1]], places, strict=True)]
         if not texts or texts[0]:
             raise self.wrong("its first text is not empty")
         return texts

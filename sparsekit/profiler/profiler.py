@@ -9,13 +9,15 @@ import weakref
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Self
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Self
 
 from ..base.entry import doors
 from ..base.errors import ProfilerError, expected
 from ..base.forking import across_fork, load
 from ..base.scoped import Scoped
 from ..core import hooks
+from .arguments import flag, number, text, whole
 from .event_buffer import COUNTER, MARKER
 from .profile import Profile
 from .schedules import Schedule
@@ -24,7 +26,6 @@ from .source import RecordedRun
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ..base.types import Array, Attrs
     from .stored import Stored
     from .torch_mode import Watch
     from .types import DeviceRow
@@ -47,20 +48,10 @@ def active() -> Profiler | None:
 
 # object: what the user gave, checked here
 def check_options(capacity: object = CAPACITY, lines: object = True, torch: object = False) -> None:
-    """Raise unless ``capacity`` is an integer of at least 2, and ``lines`` and ``torch`` are True or False.
-
-    Raises
-    ------
-    ProfilerError
-        If one of them is something else.
-    """
-    if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 2:
-        raise ProfilerError(expected("capacity", "an integer of at least 2", capacity),
-                            hint=f"the default is {CAPACITY:,}.")
-    if not isinstance(lines, bool):
-        raise ProfilerError(expected("lines", "True or False", lines), hint="lines=False records no lines, and costs less.")
-    if not isinstance(torch, bool):
-        raise ProfilerError(expected("torch", "True or False", torch), hint="torch=True records PyTorch's operators too.")
+    """Raise unless ``capacity`` is an integer of at least 2, and ``lines`` and ``torch`` are True or False."""
+    whole("capacity", capacity, 2, hint=f"the default is {CAPACITY:,}.")
+    flag("lines", lines, "lines=False records no lines, and costs less.")
+    flag("torch", torch, "torch=True records PyTorch's operators too.")
 
 
 class Profiler(Profile, Scoped):
@@ -303,6 +294,7 @@ class Profiler(Profile, Scoped):
 
     def span(self, name: str) -> Span:
         """Mark a part of the run, as a ``with`` block or a decorator."""
+        name = text("name", name)
         return Span(self, name)
 
     def _device_rows(self) -> list[DeviceRow]:
@@ -319,13 +311,16 @@ class Profiler(Profile, Scoped):
 
     def marker(self, name: str, value: object = None) -> None:  # object: what the user marks
         """Mark this instant."""
+        name = text("name", name)
         if self._noting:
             self._run.recorder.mark(MARKER, name, value)
 
     def counter(self, name: str, value: float, unit: str = "") -> None:
         """Record the new value of a quantity, in ``unit``."""
+        name, unit = text("name", name), text("unit", unit, "unit='samples/s', for example.")
+        number("value", value, "a number", hint="of an array, value.asscalar() is the number.")
         if self._noting:
-            self._run.recorder.mark(COUNTER, name, value, str(unit))
+            self._run.recorder.mark(COUNTER, name, value, unit)
 
 
 _lock = threading.RLock()
@@ -358,7 +353,7 @@ class Span(Scoped, ContextDecorator):
     """A part of a run that the user named; nothing happens while the profiler does not record."""
 
     def __init__(self, profiler: Profiler, name: str) -> None:
-        self._profiler, self.name = profiler, str(name)
+        self._profiler, self.name = profiler, name
 
     def _recreate_cm(self) -> Span:
         return Span(self._profiler, self.name)
@@ -386,14 +381,19 @@ def cost_of_event(lines: bool) -> float:
     import numpy as np
 
     run = RecordedRun(CAPACITY, lines)
-    plan, layout = _Nothing(), _Nothing()
-    left, right = _Array(np.zeros((8, 8), np.float32), layout), _Array(np.zeros((8, 8), np.float32), layout)
+    plan: Any = SimpleNamespace(op=None, attrs={}, fallback=False)  # Any: as much of a plan as a recorder looks at
+    layout = SimpleNamespace(shape=(8, 8))
+
+    def array() -> Any:  # Any: as much of an array as a recorder looks at
+        return SimpleNamespace(_store=np.empty((8, 8), np.float32), _layout=layout, _seen=0)
+
+    left, right = array(), array()
     call, clock = run.recorder.call, time.perf_counter_ns
 
     def loop(noted: bool, count: int = 2000) -> int:
         begin = clock()
         for _ in range(count):
-            result = _Array(np.empty((8, 8), np.float32), layout)
+            result = array()
             if noted:
                 start = clock()
                 call(plan, start, clock(), (left, right), result, None)
@@ -414,24 +414,6 @@ def _cost_of_torch_event(lines: bool) -> float:
 def _torch_mode() -> ModuleType:
     """What watches PyTorch, which is imported when it is asked for."""
     return load("sparsekit.profiler.torch_mode")
-
-
-class _Nothing:
-    """A plan of nothing and a layout of nothing, to measure with."""
-
-    attrs: ClassVar[Attrs] = {}
-    fallback = False
-    op = None
-    shape = (8, 8)
-
-
-class _Array:
-    """As much of an array as a recorder looks at."""
-
-    __slots__ = ("_layout", "_seen", "_store")
-
-    def __init__(self, store: Array, layout: _Nothing) -> None:
-        self._store, self._layout, self._seen = store, layout, 0
 
 
 doors(Profiler)

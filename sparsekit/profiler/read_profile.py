@@ -7,11 +7,14 @@ import json
 import os
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 from ..base.entry import entry
-from ..base.errors import DataFileError
+from ..base.errors import DataFileError, ProfilerError, expected
 from ..base.files import path_of
+from .arguments import whole
+from .differences import Diff
+from .differences import diff as differences
 from .foreign_trace import read_foreign
 from .profile import Profile
 from .profile_file import MAX_BYTES, is_profile, read_columns
@@ -20,7 +23,11 @@ from .stored import Stored
 if TYPE_CHECKING:
     from ..base.types import JSON
 
-__all__ = ["MAX_EVENTS", "load"]
+    #: One run: a profile, or the name of a file; and several that repeat it.
+    Run: TypeAlias = Profile | str | os.PathLike[str]
+    Runs: TypeAlias = Run | list[Run] | tuple[Run, ...]
+
+__all__ = ["MAX_EVENTS", "diff", "load", "loaded"]
 
 #: Bytes that are read at once.
 BLOCK = 1 << 20
@@ -52,6 +59,7 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Profile:
     DataFileError
         If the file is missing, truncated, too large, neither a profile nor a trace, or a trace that ``Profile.export`` wrote.
     """
+    whole("max_bytes", max_bytes, 1)
     path = path_of(path)
     name = Path(path).name
     try:
@@ -63,6 +71,45 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Profile:
         raise
     except OSError as error:
         raise DataFileError(f"{name!r} cannot be read: {error.strerror or error}.", hint=_ORIGIN) from error
+
+
+def loaded(run: Run) -> Profile:
+    """A profile, or that of a file.
+
+    Raises
+    ------
+    ProfilerError
+        If ``run`` is neither a profile nor a name.
+    """
+    if isinstance(run, Profile):
+        return run
+    if not isinstance(run, (str, os.PathLike)):
+        raise ProfilerError(expected("Each run", "a profile or the name of a file", type(run)),
+                            hint="prof, or 'run.npz', for example.")
+    return load(run)
+
+
+def diff(before: Runs, after: Runs) -> Diff:
+    """Compare two runs: profiles, names of files, or lists of either that repeat a run each.
+
+    Parameters
+    ----------
+    before, after : Profile, path, or list of them
+
+    Returns
+    -------
+    Diff
+        See ``differences.diff`` for how runs are aligned and what is compared.
+
+    Raises
+    ------
+    ProfilerError
+        If an argument is neither a profile nor a file name, or a run is still being recorded.
+    DataFileError
+        If a file cannot be read or is not a profile.
+    """
+    sides = [[loaded(run) for run in (given if isinstance(given, (list, tuple)) else [given])] for given in (before, after)]
+    return differences(*sides)
 
 
 def _limited(document: JSON, name: str) -> JSON:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..base import displays
-from ..base.errors import ParameterError, expected
+from ..base.errors import ProfilerError, expected
 from ..base.formatting import format_bytes
+from .arguments import number, text
 from .what_if import what_if
 
 if TYPE_CHECKING:
@@ -53,16 +54,15 @@ class RunMemory(dict[str, Any]):  # Any: the values of ``types.Memory``
 
         Raises
         ------
-        ParameterError
+        ProfilerError
             If ``against`` is not a mapping of names to memory, ``title`` is not a text, or ``top`` is not a number of bytes.
         """
-        if not isinstance(title, str) or not isinstance(top, (int, float)) or not 0 <= top < math.inf:
-            raise ParameterError(f"title must be a text and top a number of bytes, got {title!r} and {top!r}.",
-                                 hint="leave them out, or top=2e6 for example.")
+        name, title = text("name", name), text("title", title)
+        number("top", top, "a number of bytes", lambda top: 0 <= top < math.inf, "top=2e6, for example.")
         if against is not None:
             if not isinstance(against, Mapping) or not all(isinstance(one, RunMemory) for one in against.values()):
-                raise ParameterError(expected("against", "a mapping of names to the memory of profiles", against),
-                                     hint='prof.memory.figure({"dense": dense.memory}), for example.')
+                raise ProfilerError(expected("against", "a mapping of names to the memory of profiles", against),
+                                    hint='prof.memory.figure({"dense": dense.memory}), for example.')
             there = any(one._data is self._data for one in against.values())
             peaks: Figure = displays.call("peaks_figure", against if there else {**against, name: self}, title)
             return peaks

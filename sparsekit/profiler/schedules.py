@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..base.errors import ProfilerError, expected
+from .arguments import whole
 
 __all__ = ["Schedule", "schedule"]
 
@@ -72,8 +72,6 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     """
     numbers = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat, "skip_first": skip_first}
     for name, value in numbers.items():
-        least = 1 if name == "active" else 0
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ProfilerError(expected(f"{name} of a schedule", f"an integer of at least {least}", value),
-                                hint="schedule(wait=1, warmup=1, active=3, repeat=1), in steps.")
+        whole(f"{name} of a schedule", value, 1 if name == "active" else 0,
+              hint="schedule(wait=1, warmup=1, active=3, repeat=1), in steps.")
     return Schedule(**numbers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ..base.lazy import computed_once
 from ..core.hooks import Densification
 from .columns import NONE
+from .describe import ArrayKey, describe
 from .groups import covered
 from .memory import highest
 from .memory_timeline import Lives
@@ -125,7 +125,7 @@ class Stored:
         runs = self.columns.runs
         wall = int(runs.wall[self._worked()].sum())
         shares = [min(int(runs.wall[run]), covered(self.columns, run) + int(runs.overhead[run])) for run in self._worked()]
-        return sum(shares) / wall if wall else 1.0
+        return sum(shares) / wall if wall else 0.0
 
     @property
     def overhead(self) -> float:
@@ -174,7 +174,7 @@ class Stored:
             record: Record = {**shared[kind], "thread": thread, "start": start / 1000, "duration": duration / 1000,  # type: ignore[typeddict-item]
                               "self": own / 1000, "depth": depth, "node": None if node < 0 else node}
             if own_arguments:
-                record["attrs"] = arguments[own_arguments]
+                record["attrs"] = {**record["attrs"], **arguments[own_arguments]}
             if moved:
                 record["bytes"] += moved
             if conversion != NONE:
@@ -205,25 +205,14 @@ class Stored:
 
     def _arrays(self) -> list[ArrayRecord]:
         arrays = self.columns.arrays
-        texts = {name: self._texts(getattr(arrays, name)) for name in ("stype", "dtype", "index_dtype", "role", "owner")}
-        stored, rows, sizes = arrays.stored.tolist(), arrays.rows.tolist(), arrays.bytes.tolist()
+        texts = [self._texts(getattr(arrays, name)) for name in ("stype", "dtype", "index_dtype", "role", "owner")]
+        numbers = [arrays.stored.tolist(), arrays.rows.tolist()]
+        lists = [column.lists() for column in (arrays.shape, arrays.components, arrays.sizes)]
         found: list[ArrayRecord] = []
-        for place, (shape, components, parts) in enumerate(zip(
-                arrays.shape.lists(), arrays.components.lists(), arrays.sizes.lists(), strict=True)):
-            size, stype = math.prod(shape), texts["stype"][place]
-            names = [self.columns.strings[number] for number in components]
-            made: ArrayRecord = {
-                "stype": stype, "shape": shape, "dtype": texts["dtype"][place], "nnz": stored[place],
-                "density": 1.0 if stype == "default" else stored[place] / size if size else 0.0,
-                "index_dtype": texts["index_dtype"][place] or None, "bytes": sizes[place],
-                "components": dict(zip(names, parts, strict=False))}
-            if rows[place] >= 0:
-                made["rows"] = rows[place]
-            if texts["role"][place]:
-                made["role"] = texts["role"][place]
-            if texts["owner"][place]:
-                made["owner"] = texts["owner"][place]
-            found.append(made)
+        for stype, dtype, index, role, owner, stored, rows, shape, parts, sizes in zip(*texts, *numbers, *lists, strict=True):
+            components = tuple(zip(self.columns.texts(parts), sizes, strict=False))
+            found.append(describe(ArrayKey(stype, tuple(shape), dtype, stored, index or None, components,
+                                           None if rows < 0 else rows, role, owner)))
         return found
 
     # ------------------------------------------------------------------- ledger and marks

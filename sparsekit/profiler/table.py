@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import UnknownNameError
-from ..base.formatting import format_bytes, format_count, format_duration
+import numpy as np
+
+from ..base.formatting import counted, format_bytes, format_count, format_duration
 from ..base.tables import html_table, text_table
 from .group_by_line import FOLDED, FOLDED_LINE, NOWHERE, PLACES, by_line, cell_of
-from .groups import grouped
+from .groups import COSTS, TIMES, grouped, put_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -104,14 +105,13 @@ def aggregate(columns: Columns, fields: tuple[str, ...]) -> list[TotalRow]:
     """Totals of all events by some of the fields that ``GROUPS`` names; times in microseconds."""
     by = tuple({"cell": "line", "process": "run"}.get(field, field) for field in fields)
     found = grouped(columns, *by) if "line" not in by else by_line(columns)
-    names = [_names(columns, field, found[asked]) for field, asked in zip(fields, by, strict=True)]
-    rows: dict[tuple[str, ...], TotalRow] = {}
-    for place, name in enumerate(zip(*names, strict=True)):
-        row = _row({key: int(values[place]) for key, values in found.items()})
-        before = rows.get(name)
-        rows[name] = row if before is None else _together(before, row)
+    names = list(zip(*(_names(columns, field, found[asked]) for field, asked in zip(fields, by, strict=True)), strict=True))
+    groups = {name: number for number, name in enumerate(dict.fromkeys(names))}  # runs and cells may share a name
+    place = np.array([groups[name] for name in names], np.int64)
+    sums = {key: put_together(key, place, len(groups), found[key]).tolist() for key in (*TIMES, *COSTS)}
     # The fields that name a row are those of a grouping.
-    return [{**dict(zip(fields, name, strict=True)), **row} for name, row in rows.items()]  # type: ignore[typeddict-item]
+    return [{**dict(zip(fields, name, strict=True)), **_row({key: values[number] for key, values in sums.items()})}  # type: ignore[typeddict-item]
+            for name, number in groups.items()]
 
 
 def _names(columns: Columns, field: str, numbers: Array) -> list[str]:
@@ -129,29 +129,10 @@ def _row(sums: dict[str, int]) -> TotalRow:
             "flops": sums["flops"], "dense_flops": sums["dense_flops"]}
 
 
-def _together(one: TotalRow, other: TotalRow) -> TotalRow:
-    """Two rows of the same name in one."""
-    calls, total = one["calls"] + other["calls"], one["total"] + other["total"]
-    made: TotalRow = {"calls": calls, "total": total, "self": one["self"] + other["self"], "min": min(one["min"], other["min"]),
-                      "max": max(one["max"], other["max"]), "mean": total / max(1, calls), "bytes": one["bytes"] + other["bytes"],
-                      "flops": one["flops"] + other["flops"], "dense_flops": one["dense_flops"] + other["dense_flops"]}
-    return made
-
-
 def totals_table(columns: Columns, sort_by: str = "self", group_by: str = "op", ascending: bool | None = None,
                  rows: int | None = None, footer: str = "", memory: Mapping[str, CellMemory] | None = None,
                  own: TotalRow | None = None) -> Table:
-    """Build the aggregate table; ``memory``, by the first field that names a row, adds columns, and ``own`` adds a row.
-
-    Raises
-    ------
-    UnknownNameError
-        If ``sort_by`` or ``group_by`` is not one of those offered.
-    """
-    if group_by not in GROUPS:
-        raise UnknownNameError.of("grouping", group_by, GROUPS)
-    if sort_by not in SORTS:
-        raise UnknownNameError.of("sort key", sort_by, SORTS)
+    """Build the aggregate table; ``memory``, by the first field that names a row, adds columns, and ``own`` adds a row."""
     fields, key = GROUPS[group_by], SORTS[sort_by]
     found = aggregate(columns, fields) + ([own] if own else [])
     shown_columns = (*COLUMNS, *MEMORY_COLUMNS) if memory else COLUMNS
@@ -164,7 +145,7 @@ def totals_table(columns: Columns, sort_by: str = "self", group_by: str = "op", 
     found.sort(key=lambda row: _natural(_field(row, key)), reverse=descending)
     shown = found if rows is None else found[:rows]
     if len(shown) < len(found):
-        footer = f"{len(found) - len(shown)} more rows are not shown. {footer}".strip()
+        footer = f"{counted(len(found) - len(shown), 'more row', 'are')} not shown. {footer}".strip()
     titles = tuple(_TITLES[field] for field in fields) + tuple(title for _, title, _ in shown_columns)
     return Table(titles, found, _cells(shown, fields, shown_columns), footer)
 

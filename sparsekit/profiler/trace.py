@@ -12,11 +12,12 @@ import io
 import json
 import math
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import BinaryIO, TypeAlias
+    from typing import IO, TypeAlias
 
     from .profile import Profile
     from .stored import Stored
@@ -30,21 +31,16 @@ __all__ = ["trace_events", "write_trace"]
 
 PROCESS, NAME = 1, "sparsekit"
 
-#: The error handler for half a surrogate pair, which UTF-8 cannot encode: a JSON escape.
-LONE = "backslashreplace"
-
 _ARGUMENTS = ("kind", "self", "depth", "layer", "node", "attrs", "fallback", "became_dense", "conversion", "inputs", "outputs",
               "bytes", "flops", "dense_flops", "line")
 
 
-def write_trace(profile: Profile, stream: BinaryIO, compressed: bool) -> None:
+def write_trace(profile: Profile, stream: IO[bytes], compressed: bool) -> None:
     """Write a profile as a Chrome trace."""
-    if not compressed:
-        _write_text(profile, io.TextIOWrapper(stream, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
-        return
     # No name and no time in the header: the same profile gives the same bytes.
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=stream, mtime=0) as packed:
-        _write_text(profile, io.TextIOWrapper(packed, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
+    packed = gzip.GzipFile("", "wb", 6, stream, mtime=0) if compressed else nullcontext(stream)
+    with packed as to:
+        _write_text(profile, io.TextIOWrapper(to, encoding="utf-8", newline="\n", write_through=True))
 
 
 def _write_text(profile: Profile, stream: io.TextIOWrapper) -> None:

@@ -16,6 +16,7 @@ from ..base import displays
 from ..base.errors import ProfilerError
 from ..base.formatting import format_bytes, format_count, format_duration
 from ..core import hooks
+from .arguments import flag, number, one_of, whole
 from .profiler import Profiler, call_back, set_aside
 from .table import Table
 
@@ -120,6 +121,8 @@ def compare(programs: Mapping[str, Callable[[], object]], rounds: int = 20, *, t
     """
     names, functions = _checked(programs)
     _check_numbers(rounds, turn, confidence, least)
+    whole("seed", seed)
+    flag("profile", profile)
     each = 1 - (1 - confidence) / (len(names) - 1)
     fewest = _fewest(each)
     if rounds < fewest:
@@ -131,7 +134,7 @@ def compare(programs: Mapping[str, Callable[[], object]], rounds: int = 20, *, t
                             hint="stop() it first; compare() profiles each program by itself.")
     try:
         calls = _calls(functions, turn)
-        blocks = _rounds(functions, calls, rounds, Random(seed))
+        blocks = _rounds(functions, calls, rounds, Random(int(seed)))
     finally:
         call_back()
     profiles = [_profiled(function) for function in functions] if profile else []
@@ -160,18 +163,10 @@ def _checked(programs: object) -> tuple[list[str], list[Callable[[], object]]]:
 
 
 def _check_numbers(rounds: Scalar, turn: float, confidence: float, least: float) -> None:
-    if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)):
-        raise ProfilerError(f"rounds must be an integer, got {rounds!r}.", hint="20 is the default.")
-    if rounds > MOST_ROUNDS:
-        raise ProfilerError(f"rounds must be at most {MOST_ROUNDS:,}, got {rounds}.",
-                            hint="longer turns help as well: turn=0.02.")
-    if not isinstance(turn, (int, float)) or isinstance(turn, bool) or not 0 < turn <= 3600:
-        raise ProfilerError(f"turn must be a number of seconds above 0 and at most 3600, got {turn!r}.",
-                            hint="0.002 is the default.")
-    if not isinstance(confidence, (int, float)) or isinstance(confidence, bool) or not 0.5 <= confidence < 1:
-        raise ProfilerError(f"confidence must be from 0.5 to below 1, got {confidence!r}.", hint="0.99 is the default.")
-    if not isinstance(least, (int, float)) or isinstance(least, bool) or not 0 <= least < math.inf:
-        raise ProfilerError(f"least must be a finite share that is not negative, got {least!r}.", hint="0.05 is the default.")
+    whole("rounds", rounds, 1, MOST_ROUNDS, "20 is the default.")
+    number("turn", turn, "a number of seconds above 0 and at most 3600", lambda turn: 0 < turn <= 3600, "0.002 is the default.")
+    number("confidence", confidence, "from 0.5 to below 1", lambda share: 0.5 <= share < 1, "0.99 is the default.")
+    number("least", least, "a finite share that is not negative", lambda share: 0 <= share < math.inf, "0.05 is the default.")
 
 
 def _wait() -> None:
@@ -280,13 +275,14 @@ class Comparison:
     Attributes
     ----------
     rows : list of dict
-        One row for each program, in the given order.  ``name`` is the program, ``time`` the time of a call in microseconds
-        (median over blocks), and ``calls`` the number of calls in a turn.  ``ratio`` is the time divided by that of the first
-        program, with the interval from ``low`` to ``high``; the three are None for the first program.  ``ratios`` has the
-        ratio of each block.  ``verdict`` is "faster", "slower", "no detectable difference" or "the first", and ``finding`` is
-        the verdict with its size, in words.  If the programs were profiled, ``operators``, ``bytes``, ``peak`` and
-        ``densified`` are the operators that one call runs, the bytes they move, the bytes at the peak, and the implicit
-        conversions.
+        One row for each program, in the given order.  ``name`` is the program, and ``calls`` the number of calls in a turn.
+        ``ratios`` has the time divided by that of the first program, of each block, and ``ratio`` the typical one, with the
+        interval from ``low`` to ``high``; the three are None for the first program.  ``time`` is the time of a call in
+        microseconds: of the first program the median over blocks, and of the others ``ratio`` times as much, because times of
+        different blocks cannot be compared while other programs load the machine.  ``verdict`` is "faster", "slower", "no
+        detectable difference" or "the first", and ``finding`` is the verdict with its size, in words.  If the programs were
+        profiled, ``operators``, ``bytes``, ``peak`` and ``densified`` are the operators that one call runs, the bytes they
+        move, the bytes at the peak, and the implicit conversions.
     blocks : list of list of Turn
         All turns, in the order in which they ran.
     profiles : list of Profiler
@@ -303,11 +299,12 @@ class Comparison:
         self.rows: list[TurnRow] = []
         for place, name in enumerate(names):
             ratios = [float(ratio) for ratio in times[:, place] / times[:, 0]]
-            row: TurnRow = {"name": name, "time": float(np.median(times[:, place])) * 1e6, "calls": calls[place], "ratio": None,
+            row: TurnRow = {"name": name, "time": float(np.median(times[:, 0])) * 1e6, "calls": calls[place], "ratio": None,
                             "low": None, "high": None, "verdict": "the first", "ratios": ratios, "finding": ""}
             if place:
-                row["ratio"], low, high = ratio_interval(ratios, each)
-                row["low"], row["high"] = low, high
+                ratio, low, high = ratio_interval(ratios, each)
+                row["time"] *= ratio
+                row["ratio"], row["low"], row["high"] = ratio, low, high
                 row["verdict"] = "slower" if low > 1 + least else "faster" if high < 1 / (1 + least) else SAME
             row["finding"] = _finding(row)
             if profiles:
@@ -321,11 +318,9 @@ class Comparison:
 
     def __getitem__(self, name: str) -> TurnRow:
         """The row of a program, by its name."""
-        for row in self.rows:
-            if row["name"] == name:
-                return row
-        raise ProfilerError(f"There is no program {name!r} in this comparison.",
-                            hint=f"there are {', '.join(repr(row['name']) for row in self.rows)}.")
+        rows = {row["name"]: row for row in self.rows}
+        one_of("program", name, rows)
+        return rows[name]
 
     def summary(self) -> str:
         """The comparison in sentences, one per program."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NotRequired, Protocol, TypeAlias, TypedDict
 
 from ..base.types import JSON
 from .allocations import Origin
 
-__all__ = ["Alive", "ArrayRecord", "ChangeRow", "Changes", "DeviceRow", "KindRecord", "MarkRecord", "Marked", "Memory", "Node",
-           "NoteItem", "Record", "Sample", "Temporary", "TotalRow", "Trying", "TurnRow"]
+__all__ = ["Alive", "ArrayRecord", "ChangeRow", "DeviceRow", "KindRecord", "MarkRecord", "Marked", "Memory", "Node",
+           "NoteItem", "Record", "Sample", "Temporary", "TotalRow", "TurnRow"]
 
 
 class ArrayRecord(TypedDict):
@@ -127,25 +126,6 @@ class Memory(TypedDict):
     temporaries: list[Temporary]
     table_bytes: NotRequired[int]
     process_samples: NotRequired[list[list[float]]]
-
-
-class Changes(TypedDict, total=False):
-    """Arguments of ``what_if``."""
-
-    index_dtype: str | None
-    value_dtype: str | None
-    gradient: str | Mapping[str, str] | None
-    lazy_state: bool
-    batch_size: int | None
-    rows: int | Mapping[str, int] | None
-
-
-class Trying(TypedDict, total=False):
-    """Options of ``Profile.try_fixes``."""
-
-    steps: int
-    tolerance: float
-    timeout: float
 
 
 class TotalRow(TypedDict, total=False):

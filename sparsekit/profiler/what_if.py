@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..base.errors import ProfilerError, UnknownNameError, expected
+from ..base.errors import ProfilerError
 from ..base.formatting import format_bytes
 from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
+from .arguments import flag, most_rows, one_of, whole
 from .memory_timeline import Lives
 from .table import Table
 from .torch_gradients import COUNTED, counted_rows
 
 if TYPE_CHECKING:
     from ..base.memory_model import Kind
-    from ..base.types import Scalar
     from .profile import Profile
 
 
@@ -28,6 +28,9 @@ CHANGES = ("index_dtype", "value_dtype", "gradient", "lazy_state", "batch_size")
 T = TypeVar("T")
 
 GRADIENTS = ("row_sparse", "default")
+
+#: Most rows of a batch or a gradient: bytes of what has more may not fit into 64 bits.
+MOST_ROWS = 1 << 31
 
 
 def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: str | None = None,
@@ -77,13 +80,12 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
     """
     for value, offered, what in ((index_dtype, INDICES, "index type"), (value_dtype, FLOATS, "value type"),
                                  *((stype, GRADIENTS, "storage type of gradients") for stype in _values(gradient))):
-        if value is not None and (not isinstance(value, str) or value not in offered):
-            raise UnknownNameError.of(what, str(value), offered)
-    if batch_size is not None and not _count(batch_size, 1):
-        raise ProfilerError(expected("batch_size", "an integer of at least 1", batch_size), hint="it counts rows.")
-    wrong = next((number for number in _values(rows) if number is not None and not _count(number, 0)), None)
-    if wrong is not None:
-        raise ProfilerError(expected("rows", "an integer of at least 0", wrong), hint="rows=100, for example.")
+        if value is not None:
+            one_of(what, value, offered)
+    flag("lazy_state", lazy_state)
+    for name, count, least in (("batch_size", batch_size, 1), *(("rows", each, 0) for each in _values(rows))):
+        if count is not None:
+            whole(name, count, least, MOST_ROWS, "it counts rows: 100, for example.")
     data = profile._data()
     if not data.has_lives:
         raise ProfilerError("This profile does not hold the lifetime of each array.",
@@ -109,16 +111,11 @@ def _values(given: T | Mapping[str, T]) -> list[T]:
     return list(given.values()) if isinstance(given, Mapping) else [given]
 
 
-def _count(value: Scalar, least: int) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
-
-
 def _check_names(kinds: list[Kind], gradient: str | Mapping[str, str] | None, rows: int | Mapping[str, int] | None) -> None:
     """Raise for unknown names of parameters, and for parameters of fewer than two axes."""
     shapes = {kind.owner: kind.shape for kind in kinds if kind.role in LASTING}
     for name in (name for given in (gradient, rows) if isinstance(given, Mapping) for name in given):
-        if name not in shapes:
-            raise UnknownNameError.of("parameter", str(name), shapes)
+        one_of("parameter", name, shapes)
         if len(shapes[name]) < 2:
             raise ProfilerError(f"{name!r} has shape {shapes[name]}: its gradient is dense.",
                                 hint="name parameters with at least two axes.")
@@ -181,6 +178,7 @@ class WhatIf:
 
     def table(self, rows: int | None = None) -> Table:
         """Bytes by role and owner, before and after."""
+        most_rows(rows)
         cells = [[str(row["role"]), str(row["owner"]), format_bytes(row["before"]), format_bytes(row["after"])]
                  for row in self.rows[:rows]]
         return Table(("role", "owner", "before", "after"), self.rows, cells, self.summary(), "Alive at the peak")

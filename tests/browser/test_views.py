@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 import sparsekit as mx
-from sparsekit.figures import bars_figure, curves_figure, html_page, touched_figure, xray
+from sparsekit.course import million_rows_figure
+from sparsekit.figures import bars_figure, contagion_figure, curves_figure, html_page, row_age_figure, touched_figure, xray
+from sparsekit.figures.array import array_figure
 from sparsekit.figures.timeline import timeline_figure
 from tests.figures.recorded import tables, training
 
@@ -17,6 +19,13 @@ def profile():
     with mx.Profiler() as prof:
         for _ in range(4):
             mx.nd.dot(data, weight).wait_to_read()
+    return prof
+
+
+def dense_step():
+    data = mx.nd.sparse.csr_matrix(([1.0, 2.0], ([0, 1], [7, 9])), shape=(2, 5000))
+    with mx.Profiler() as prof:
+        mx.nd.dot(data + 1, mx.nd.ones((5000, 3))).wait_to_read()
     return prof
 
 
@@ -41,11 +50,13 @@ def compared():
 #: One of every display.
 VIEWS = {
     "timeline": lambda: timeline_figure(tables(training())), "memory": lambda: profile().memory.figure(), "graph": graph,
-    "array": lambda: made["SMALL"].inspect(), "large array": lambda: made["LARGE"].inspect(),
+    "array": lambda: array_figure(made["SMALL"]), "large array": lambda: array_figure(made["LARGE"]),
     "xray": lambda: xray(made["BATCHES"], 2, upstream=made["UPSTREAM"]), "monitor": watched, "turns": compared,
     "bars": lambda: bars_figure("Time", {"a": {"median": 2, "min": 1, "max": 3}, "b": {"median": 4, "min": 4, "max": 5}}, "ms"),
     "curves": lambda: curves_figure({"a": [1, 3, 2], "b": [2, 2, 4]}, "Loss"), "progress": lambda: mx.progress(),
-    "touched": lambda: touched_figure({"dense": (mx.nd.ones((90, 2)), 720)}),
+    "touched": lambda: touched_figure({"dense": (mx.nd.ones((90, 2)), 720)}), "million rows": million_rows_figure,
+    "contagion": lambda: contagion_figure(dense_step()),
+    "row ages": lambda: row_age_figure([0, 3, 70, -1] * 9, {"dense Adam": [True, False] * 18}),
 }  # fmt: skip
 
 #: Visible texts whose contrast with what they stand on is below 4.5, as WCAG 2 computes it; letters on marks have colours of

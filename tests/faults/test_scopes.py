@@ -62,7 +62,6 @@ CASES = {
     "Profiler": mx.Profiler,
     "Span": lambda: recording.span("part"),
     "scope": lambda: mx.profiler.scope("part"),
-    "profile_for": lambda: mx.profiler.expect.profile(lambda _: None),
     "Promise": mx.profiler.expect,
     "np_shape": mx.util.np_shape,
     "environment": lambda: mx.test_utils.environment({"SPARSEKIT_SWEPT": "1", "HOME": None}),

@@ -89,3 +89,9 @@ def test_the_picture_of_the_readme_is_what_its_program_draws():
     assert drawn.svg() == (PROFILES / "contrast.svg").read_text(encoding="utf-8")
     (alt,) = re.findall(r"!\[([^\]]+)\]\(profiles/contrast\.svg\)", (PROFILES.parent / "README.md").read_text(encoding="utf-8"))
     assert all(row[2] in alt for row in drawn.table.rows)
+
+
+def test_where_nothing_is_stored_no_marks_are_told_of():
+    for rows in (0, 100):
+        said = touched_figure({"sparse": (mx.nd.sparse.zeros("row_sparse", (rows, 2)), 0)}).finding
+        assert said == f"sparse: 0 of {rows} rows, 0 B."

@@ -286,7 +286,8 @@ def test_bad_arguments(arguments, kind):
 
 
 def test_a_step_must_be_callable_and_no_profiler_may_record():
-    assert "step must be a function" in tried(3).refusal
+    with pytest.raises(ProfilerError, match="step must be a function"):
+        try_fixes(3)
     with mx.Profiler() as prof, pytest.raises(ProfilerError, match="while a profiler records"):
         prof.try_fixes(lambda: 1.0)
 

@@ -287,7 +287,7 @@ def test_the_lesson_of_each_rule_teaches_its_remedy(rule):
 
 def test_there_are_a_dozen_rules_and_each_has_a_lesson():
     assert len(RULES) >= 12
-    assert {rule.__name__.lstrip("_") for rule in RULES} == set(LESSONS) == set(TAUGHT)
+    assert {rule.name for rule in RULES} == set(LESSONS) == set(TAUGHT)
     assert len({path.partition("#")[0] for path in LESSONS.values()}) >= 7
 
 

@@ -201,6 +201,6 @@ def test_a_script_is_profiled_by_an_environment_variable(tmp_path, value, writte
                           env={**os.environ, "SPARSEKIT_PROFILE": value, "PYTHONPATH": folder})
     assert [file.name for file in tmp_path.iterdir()] == written
     assert "add" in done.stderr
-    warned = "SPARSEKIT_PROFILE must be a name that ends in .npz, .json or .json.gz, got 'mine'"
+    warned = "SPARSEKIT_PROFILE must be a name that ends in .npz, .html, .json or .json.gz, got 'mine'"
     assert (warned in done.stderr) == (value == "mine")
     assert [r["name"] for r in profiler.load(tmp_path / written[0]).records] == ["add"]

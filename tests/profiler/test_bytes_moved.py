@@ -14,6 +14,7 @@ from sparsekit import autograd, gluon
 from sparsekit.core.dispatch import invoke
 from sparsekit.core.op import registry
 from sparsekit.optimizer import Optimizer
+from sparsekit.profiler.torch_operators import TorchOperator
 from tests.references import REFERENCES
 from tests.references import updates as formulas
 
@@ -319,3 +320,14 @@ def test_a_step_that_is_not_lazy_rounds_all_of_a_float16_weight():
     invoke(MUTATING["mp_sgd_mom_update"].bind({"lr": 0.1, "momentum": 0.9, "wd": 0.5}), arrays)
     np.testing.assert_array_equal(arrays[0].asnumpy(), copy.asnumpy().astype("float16"))
     assert (arrays[0].asnumpy() != 1).all()
+
+
+@pytest.mark.parametrize(("name", "sizes", "moved"), [
+    ("copy_", (100, 40), 140), ("embedding", (4000, 16), 216), ("fill_", (100, 8), 100), ("empty", (100,), 0),
+    ("mm", (60, 40), 200),
+])
+def test_operators_of_torch_move_what_they_read_and_write(name, sizes, moved):
+    def dense(size):
+        return {"stype": "default", "shape": [size // 4], "bytes": size, "components": {"data": size}, "nnz": size // 4}
+
+    assert TorchOperator(f"aten::{name}", False).moved([dense(size) for size in sizes], [dense(100)]) == moved

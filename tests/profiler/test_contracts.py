@@ -1,9 +1,11 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from sparsekit.base.errors import ContractError, ProfilerError, UnknownNameError
 from sparsekit.base.formatting import parse_bytes
-from sparsekit.profiler import Profiler, expect, load
+from sparsekit.profiler import Profiler, expect, load, pytest_guard
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def test_a_broken_contract_says_what_was_found(clean, check, message):
 
 
 def test_a_broken_contract_is_an_assertion_that_failed(clean):
-    with pytest.raises(AssertionError, match=r"\(1 contracts? before it hold"):
+    with pytest.raises(AssertionError, match=r"\(1 contract holds before it"):
         expect(clean).no_densify().calls("dot", 1)
 
 
@@ -64,7 +66,7 @@ def test_a_dense_update_breaks_update_rows(library):
     weight = library.dense(10)
     with Profiler() as prof:
         library.run(library.plan("sgd_update", lane="update"), (weight, library.dense(10)), weight)
-    with pytest.raises(ContractError, match="1 updates took a dense gradient"):
+    with pytest.raises(ContractError, match="1 update took a dense gradient"):
         expect(prof).update_rows(at_most=100)
 
 
@@ -83,10 +85,10 @@ def test_contracts_on_a_trace(clean, tmp_path):
 
 
 def test_contracts_around_a_block(library):
-    with expect.profile(lambda e: e.calls("add", 1)) as prof:
+    with expect().calls("add", 1) as promise:
         library.run("add", (), library.dense(1))
-    assert len(prof.records) == 1
-    with pytest.raises(ContractError), expect.profile(lambda e: e.calls("add", 2)):
+    assert len(promise.profile.records) == 1
+    with pytest.raises(ContractError), expect().calls("add", 2):
         library.run("add", (), library.dense(1))
 
 
@@ -124,7 +126,7 @@ def test_contracts_on_a_block_that_is_still_to_run(library):
 
 
 def test_a_block_that_breaks_its_contract_fails_at_its_end(library):
-    with pytest.raises(ContractError, match=r"calls\('add', 2\) is broken: it ran 1 times"), expect().calls("add", 2):
+    with pytest.raises(ContractError, match=r"calls\('add', 2\) is broken: it ran 1 time"), expect().calls("add", 2):
         library.run("add", (), library.dense(2))
 
 
@@ -231,7 +233,25 @@ def test_what_another_profiler_did_not_record_is_not_judged(tmp_path, check):
 def test_nothing_that_never_ran_is_held_to_anything():
     with pytest.raises(ProfilerError, match="has recorded nothing yet"):
         expect(Profiler())
-    with pytest.raises(ProfilerError, match="must be a function of an expectation, got "), expect.profile("no_densify"):
-        pass
     with pytest.raises(ProfilerError, match="needs at least one contract"):
         expect()(print)
+
+
+def marked(**kwargs):
+    return SimpleNamespace(name="sparse_contract", args=(), kwargs=kwargs)
+
+
+def test_a_marker_says_of_torch_whether_it_is_recorded():
+    assert pytest_guard.mistake(marked(no_densify=True, torch=None)) == ""
+    said = pytest_guard.mistake(marked(no_densify=True, torch="yes"))
+    assert "torch must be True, False or None, got 'yes'." in said
+
+
+def test_a_guard_waits_for_another_profiler_only_in_the_background():
+    background = pytest_guard.Guard([], False)
+    asked = pytest_guard.Guard([marked(no_densify=True)], False)
+    with Profiler():
+        background.begin()
+        with pytest.raises(ProfilerError, match="Another profiler is recording"):
+            asked.begin()
+    assert background.row() is None

@@ -89,3 +89,12 @@ def test_events_that_are_not_folded_keep_them(x):
             mx.nd.log(x + 1)
     assert len(prof.records) <= 10
     assert set(readers(prof)) == {"_plus_scalar"}
+
+
+def test_what_is_computed_from_a_dense_one_says_where_it_came_from(x):
+    with mx.Profiler():
+        made = x + 1
+        found = (mx.nd.ones((8, 40)) * made).why_dense()
+        unknown = mx.nd.array(np.ones((8, 40))) * mx.nd.ones((8, 40))
+    assert (found.kind, found.op, found.source, found.shape) == ("dense by nature", "_plus_scalar", "csr", (8, 40))
+    assert unknown.why_dense().kind == "unknown"  # one of the two was there before

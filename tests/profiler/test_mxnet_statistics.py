@@ -114,7 +114,7 @@ def test_what_belongs_to_no_domain_is_the_users(library):
     assert found["user,instant_marker"]["begin"]["Count"] == 1
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), "many", None])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_values_that_are_no_numbers_harm_nothing(library, value):
     profiler.set_state("run")
     profiler.Domain("odd\nname").new_counter("\n").set_value(value)

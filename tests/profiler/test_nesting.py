@@ -110,11 +110,14 @@ def test_the_clock_stands_still_while_paused():
     assert clock.elapsed() == 200
 
 
-def test_nothing_is_unaccounted_in_no_time():
+def test_a_profile_without_time_accounts_for_none_and_says_so():
     with Profiler() as prof:
         pass
     nothing = prof.tables.changed({"runs": {"wall": np.array([0]), "overhead": np.array([0])}})
-    assert Profile(Stored(nothing)).accounted == 1.0
+    assert Profile(Stored(nothing)).accounted == 0.0
+    for never in (Profile(Stored(nothing)), Profiler()):
+        assert never.summary().startswith("Nothing was recorded. No operator")
+        assert never.table().footer == never.summary()
     events = {"start": [0, 0, 2], "duration": [3, 9, 2], "kind": [0, 1, 0], "run": [0, 0, 0]}
     columns = build(Strings(), runs={"wall": [10], "overhead": [2]}, kinds={"lane": ["forward", "user"]}, events=events)
     assert Profile(Stored(columns)).accounted == 0.6

@@ -163,5 +163,5 @@ def test_more_marks_and_densifications_than_are_kept_are_counted_and_said(monkey
             hooks.sink.densify(record)
     assert (prof.densified, len(prof.ledger), len(prof.marks)) == (30, 10, 10)
     assert [row["times"] for row in prof.table(of="ledger").rows] == [30]
-    assert "20 later markers and counter values are not kept." in str(prof.table())
+    assert "20 later marks are not kept." in str(prof.table())
     assert "20 later densifications are in the ledger's table only." in str(prof.table())

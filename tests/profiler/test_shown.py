@@ -65,5 +65,5 @@ def test_a_profile_that_still_records_shows_what_it_has(library):
 
 
 def test_another_profile_is_no_title(busy):
-    with pytest.raises(mx.ParameterError, match="merge"):
+    with pytest.raises(mx.ProfilerError, match="merge"):
         busy.timeline(busy)

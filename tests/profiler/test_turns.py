@@ -224,7 +224,7 @@ def test_a_running_profiler_and_an_unknown_name_are_refused():
     with mx.Profiler(), pytest.raises(ProfilerError, match="while a profiler records"):
         profiler.compare({"a": int, "b": int})
     found = simulated("quiet", np.random.default_rng(1), 1.0)
-    with pytest.raises(ProfilerError, match="no program 'c'"):
+    with pytest.raises(mx.base.errors.UnknownNameError, match="program named 'c'"):
         found["c"]
 
 

@@ -1,16 +1,23 @@
-"""Checks of the arguments of contracts: mistakes and contracts that always hold raise at once."""
+"""Checks of arguments, by kind: whole numbers, numbers, flags, texts, words out of some; and those of contracts.
+
+Each check raises an error that says what was expected, what came, and what to write.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from numbers import Integral
+import math
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from ..base.errors import ProfilerError, UnknownNameError, expected
+import numpy as np
+
+from ..base.errors import ProfilerError, UnknownNameError, expected, shown
 from ..base.formatting import parse_bytes
 from ..core import hooks
+from .columns import writable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,11 +26,58 @@ if TYPE_CHECKING:
     from .contracts import Expectation
 
 
-__all__ = ["check_arguments", "checked"]
+__all__ = ["check_arguments", "checked", "flag", "most_rows", "number", "one_of", "text", "whole"]
 
 STORAGE_TYPES = ("default", "csr", "row_sparse")
 
 P = ParamSpec("P")
+
+
+# object: what the user gave, here and below
+def whole(name: str, value: object, least: int = 0, most: float = math.inf, hint: str = "") -> None:
+    """Raise unless ``value`` is an integer from ``least`` to ``most``; numpy's are integers too, True is none."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        limit = f"at most {most:,}" if isinstance(value, Integral) and int(value) > most else f"at least {least}"
+        raise ProfilerError(expected(name, f"an integer of {limit}", value),
+                            hint=hint or f"{name}={max(least, 1)}, for example.")
+
+
+# object: as above; Any: a real number
+def number(name: str, value: object, what: str = "a number", holds: Callable[[Any], bool] = lambda value: True,
+           hint: str = "") -> None:
+    """Raise unless ``value`` is a real number of which ``holds`` is true; nan is one only if that is."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not holds(value):
+        raise ProfilerError(expected(name, what, value), hint=hint or f"{name}=1.5, for example.")
+
+
+# object: as above
+def flag(name: str, value: object, hint: str = "") -> None:
+    """Raise unless ``value`` is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ProfilerError(expected(name, "True or False", value), hint=hint or f"{name}=True, or leave it out.")
+
+
+# object: as above
+def text(name: str, value: object, hint: str = "") -> str:
+    """``value`` as ``columns.writable`` has it; raise unless it is a text."""
+    if not isinstance(value, str):
+        raise ProfilerError(expected(name, "a text", value), hint=hint or f"{name}='epoch', for example.")
+    return writable(value)
+
+
+# object: as above
+def most_rows(rows: object) -> None:
+    """Raise unless ``rows`` is a number of rows of a table, or None for all of them."""
+    if rows is not None:
+        whole("rows", rows, hint="rows=10 shows the first ten; leave it out to see all.")
+
+
+# object: as above
+def one_of(kind: str, value: object, known: Iterable[str]) -> None:
+    """Raise unless ``value`` is one of some words."""
+    words = tuple(known)
+    if not isinstance(value, str) or value not in words:
+        raise UnknownNameError.of(kind, value if isinstance(value, str) else shown(value), words)
 
 
 def checked(method: Callable[Concatenate[Expectation, P], Expectation]) -> Callable[Concatenate[Expectation, P], Expectation]:
@@ -71,8 +125,7 @@ def _bounds(given: Mapping[str, Any]) -> None:  # Any: arguments of calls(), who
 
 
 def _count(what: str, value: object) -> None:  # object: what the user gave
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise ProfilerError(expected(what, "an integer of at least 0", value), hint="it counts calls or rows.")
+    whole(what, value, hint="it counts calls or rows.")
 
 
 def _name(what: str, value: str) -> None:
@@ -87,8 +140,7 @@ def _layer(what: str, value: str) -> None:
 
 
 def _lane(what: str, value: str) -> None:
-    if value not in hooks.LANES:
-        raise UnknownNameError.of("lane", value, hooks.LANES)
+    one_of("lane", value, hooks.LANES)
 
 
 def _size(what: str, value: str) -> None:
@@ -101,16 +153,15 @@ def _types(what: str, value: str) -> None:
     if len(sides) != 2:
         raise ProfilerError(expected(what, "the storage types of a call", value), hint='write them as "csr, default -> default".')
     for word in ",".join(sides).split(","):
-        if word.strip() and word.strip() not in STORAGE_TYPES:
-            raise UnknownNameError.of("storage type", word.strip(), STORAGE_TYPES)
+        if word.strip():
+            one_of("storage type", word.strip(), STORAGE_TYPES)
 
 
 def _kinds(what: str, value: object) -> None:  # object: what the user gave
     if not isinstance(value, (str, list, tuple)):
         raise ProfilerError(expected(what, "a kind of densification, or several", value), hint='allow="dense by nature".')
     for kind in (value,) if isinstance(value, str) else value:
-        if kind not in hooks.KINDS:
-            raise UnknownNameError.of("kind of densification", kind, hooks.KINDS)
+        one_of("kind of densification", kind, hooks.KINDS)
 
 
 #: Name of a parameter -> the check of its values.

@@ -27,7 +27,7 @@ SHIPPED = Path(__file__).parent / "course" / "notebooks"
 JUPYTER = Path(__file__).parent / "course" / "jupyter"
 
 #: The notebooks of the course in its folder, by their names.
-COURSE = ("[0-9][0-9]_*.ipynb", "slides/*.ipynb")
+COURSE = ("[0-9A][0-9]_*.ipynb", "slides/*.ipynb")
 
 
 def find_course() -> tuple[Path, bool] | None:

@@ -239,7 +239,7 @@ def _sparse(array: ArrayRecord) -> bool:
     return bool(array["stype"] != "default")
 
 
-@_rule("notebooks/01_csr.ipynb#13.-Operators-without-a-sparse-kernel")
+@_rule("notebooks/01_csr.ipynb#9.-One-line-makes-an-array-dense")
 def _became_dense(profile: _RuleData) -> Iterator[_Found]:
     """A sparse array implicitly became dense, because no kernel takes it."""
     events = {(record["name"], record["line"]): record for record in profile.operators()
@@ -366,7 +366,7 @@ _NAMES_IN_TORCH = {"row_sparse": "sparse COO", "became default": "became dense",
 _LESSON_IN_TORCH = "notebooks/14_pytorch.ipynb#2.-Find"
 
 
-@_rule("notebooks/02_row_sparse.ipynb#7.-What-it-costs", "held")
+@_rule("notebooks/02_row_sparse.ipynb#3.-What-it-costs", "held")
 def _full_rows(profile: _RuleData) -> Iterator[_Found]:
     """A row-sparse gradient stores most rows."""
     for found in counted_rows(profile.records):
@@ -462,7 +462,7 @@ def _double_precision(profile: _RuleData) -> Iterator[_Found]:
                      "Use float32, net.cast('float32'), unless you need the digits.", format_bytes(size // 2), size / 2, None)
 
 
-@_rule("notebooks/01_csr.ipynb#7.-Conversions", "moved")
+@_rule("notebooks/A1_csr_reference.ipynb#1.-Conversions", "moved")
 def _repeated_conversion(profile: _RuleData) -> Iterator[_Found]:
     """The same conversion again and again on the same line."""
     groups: dict[tuple[str, str, tuple[int, ...]], list[Record]] = {}

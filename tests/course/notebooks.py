@@ -17,6 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The notebooks whose questions are in files.
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 
+#: Those whose prose is read: they, and the appendices without questions.
+WRITTEN = sorted([*NAMES, *(path.stem for path in (ROOT / "notebooks").glob("A*.ipynb"))])
+
 #: A call that asks, compares or checks.
 QUIZ = re.compile(r"\bmx\.(predict|reveal|check|exercise)\(")
 

@@ -16,7 +16,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.course.questions import questions
 
-from .notebooks import NAMES, QUIZ, ROOT, cells, code, printed, prose
+from .notebooks import NAMES, QUIZ, ROOT, WRITTEN, cells, code, printed, prose
 
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w]*\.ipynb)")
 
@@ -55,7 +55,7 @@ def holds(written: str, found: set[float]) -> bool:
     return (abs(wanted) <= SMALL and wanted == int(wanted)) or any(round(one, places(written)) == wanted for one in found)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WRITTEN)
 def test_every_number_of_the_prose_is_in_a_cell_or_follows_from_one(name):
     found = known(name)
     free = {written for text in prose(name) for written in numbers(text) if not holds(written, found)}
@@ -106,7 +106,7 @@ FREE_TO_SAY = {
                          "A faster processor makes the cable more important: with a GPU that computes ten times as fast"),
 }
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WRITTEN)
 def test_prose_claims_no_time(name):
     text = "\n".join(cell.source for cell in cells(name) if cell.cell_type == "markdown")
     text = re.split(r"^## Notes on ", text, flags=re.MULTILINE)[0]
@@ -172,7 +172,7 @@ def test_an_assignment_changes_what_the_text_says():
     """An element and rows of a csr array can be assigned to."""
     x = mx.nd.sparse.csr_matrix([[7, 0, 8, 0], [0, 0, 0, 0], [0, 9, 0, 0]])
     dense = x.asnumpy()
-    text = "\n".join(prose("01_csr"))
+    text = "\n".join(prose("A1_csr_reference"))
     assert "You can assign to an element, to rows, and to the whole array." in text
     assert "only assign" not in text
     for key, new in (((0, 1), 5), (0, 1), (slice(0, 2), 0), (slice(None), 4)):

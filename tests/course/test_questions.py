@@ -90,3 +90,15 @@ def test_the_right_answer_is_no_misconception(name, key, entry):
 def test_every_wrong_answer_of_the_committed_output_is_a_known_one(name, key, entry):
     (cell,) = (cell for cell in code(name) if f"mx.reveal('{key}'" in cell.source)
     assert printed(cell).count("If you say") >= len(entry.get("wrong", ()))
+
+
+#: Notebooks that were cut down.
+SHORT = ("01_csr", "02_row_sparse")
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_notebook_asks_little_and_hardly_for_numbers(name):
+    assert len(cells(name)) <= 60
+    asked = questions(name)["predict"].values()
+    assert len(asked) in (3, 4)
+    assert sum("options" not in entry for entry in asked) <= len(asked) / 2

@@ -99,7 +99,8 @@ def _ink(ax: Axes, kind: str) -> str | tuple[float, ...]:
         color = matplotlib.colors.to_rgba(matplotlib.rcParams["text.color"])
         return (*color[:3], 0.7 if kind == "muted" else 1.0)
     if kind == "paper":
-        return tuple(matplotlib.colors.to_rgba(ax.get_facecolor() if ax.axison else ax.figure.get_facecolor()))
+        grounds = (matplotlib.colors.to_rgba(one.get_facecolor()) for one in (ax, ax.figure) if one is not ax or ax.axison)
+        return next((color for color in grounds if color[3]), (1.0, 1.0, 1.0, 1.0))
     return LIGHT[kind]
 
 
@@ -202,7 +203,11 @@ class _Drawer:
 
     def _line(self, mark: Line) -> None:
         stroke = _stroke(self.ax, mark)
-        self.ax.plot(np.asarray(mark.x, dtype=float), np.asarray(mark.y, dtype=float), zorder=self.order, **stroke)
+        x, y = np.asarray(mark.x, dtype=float), np.asarray(mark.y, dtype=float)
+        # A line along the edge is drawn in its whole width.
+        inside = all(np.nanmin(values, initial=np.inf) >= min(ends) and np.nanmax(values, initial=-np.inf) <= max(ends)
+                     for values, ends in ((x, self.panel.x), (y, self.panel.y)))  # fmt: skip
+        self.ax.plot(x, y, zorder=self.order, clip_on=not inside, **stroke)
         alone = [(x[0], y[0]) for x, y in runs_of(mark) if len(x) == 1]
         if alone:
             self.ax.plot(*zip(*alone, strict=True), "o", color=stroke["color"], markersize=4, zorder=self.order)
@@ -241,14 +246,18 @@ def printed(figure: Drawing, form: str, width: float) -> bytes:
                                     "figure.facecolor": LIGHT["paper"]})  # fmt: skip
         layout = Layout(figure, width)
         entries = len(figure.words_of_kinds()) + sum(1 for line in figure.of(Line) if line.label)
-        below = 50.0 + 20 * -(-entries // 3)
-        height = layout.height + below
+        notes = 17.0 * len(layout.notes)
+        below = 50.0 + 20 * -(-entries // 3) + notes
+        height = layout.bottom + below
         sheet = matplotlib.figure.Figure(figsize=(width * INCH, height * INCH), dpi=96)
         y = 24.0
         for size, weight, lines in ((17, "bold", layout.title), (13, "normal", layout.finding)):
             for line in lines:
                 sheet.text(14 / width, 1 - y / height, line, size=size * POINT, weight=weight, va="center")
                 y += size + 5
+        for place, line in enumerate(layout.notes):
+            sheet.text(14 / width, (notes - 17 * place - 4) / height, line, size=LABEL * POINT, va="center",
+                       alpha=0.7)  # fmt: skip
         left, right = (layout.boxes[0].left, layout.boxes[0].right) if len(figure.panels) == 1 else (0.0, width)
         ax = sheet.add_axes((left / width, below / height, (right - left) / width, (layout.bottom - layout.top) / height))
         to_axes(figure, ax)

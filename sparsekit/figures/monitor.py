@@ -243,6 +243,9 @@ class TrainingMonitor:
     def row_ages(self, parameter: str) -> np.ndarray:
         """How many steps ago the gradient of a parameter stored each row: 0 for the last step, -1 for never.
 
+        What counts is the gradient that the parameter has at the end of a step: one that no backward pass wrote since then counts
+        again, as the trainer would take it again.
+
         Parameters
         ----------
         parameter : str
@@ -266,6 +269,10 @@ class TrainingMonitor:
         return self._rows_of(parameter)[1].astype(np.int64)
 
     def _rows_of(self, parameter: str) -> tuple[np.ndarray, np.ndarray]:
+        if not self._rows:
+            raise UnknownNameError("No step of this monitor had a row_sparse gradient.",
+                                   hint="monitor(trainer), with a parameter whose gradient is row_sparse (sparse_grad=True, "
+                                        "or weight_grad_stype='row_sparse'); a dense gradient has all rows.")  # fmt: skip
         if parameter not in self._rows:
             raise UnknownNameError.of("parameter with a row_sparse gradient", parameter, self._rows)
         return self._rows[parameter]

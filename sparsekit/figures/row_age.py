@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.entry import entries
 from ..base.errors import ParameterError, ShapeError, expected
+from ..base.formatting import counted
 from .arguments import mapping_of, text_of
 from .figure import Figure
 from .marks import Axis, Line, Panel, Raster, Rect, Table, Text
@@ -75,7 +76,7 @@ def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] = _NONE, ap
     for _, age, hit in bins:
         levels[hit] = shades.get(age, 0.0)
     share = 1 / (2 + len(maps))
-    _map(figure, "steps since each row had a gradient", "sparse", levels, share, "the darker a row, the more recent")
+    _map(figure, "steps since a gradient", "sparse", levels, share, "the darker a row, the more recent")
     for name, hit in maps.items():
         _map(figure, f"{name}: {int(hit.sum()):,} rows", "dense", hit.astype(float), share, f"{name}: what the last step changed")
     _by_age(figure, bins, gap, share)
@@ -83,17 +84,20 @@ def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] = _NONE, ap
     across = _across(len(found))
     each = -(-across // MOST)
     several = f" A cell is the mean of {each} × {each} rows." if each > 1 else ""
-    figure.notes = (f"Each map has the {len(found):,} rows, {across:,} in a line, the first at the top left.{several}",)
+    figure.notes = (f"Each map has the {counted(len(found), 'row')}, {across:,} in a line, the first at the top left.{several}",)
     return figure
 
 
 def _checked(name: str, values: ArrayLike) -> Array:
     found = np.asarray(values)
-    if found.ndim != 1 or not len(found) or found.dtype.kind not in "iu":
+    if found.ndim == 1 and not len(found):
+        raise ParameterError(f"{name} has no rows.", hint="give the age of each row of a weight.")
+    if found.ndim != 1 or found.dtype.kind not in "iu":
         raise ParameterError(f"{name} must be one whole number for each row, got shape {found.shape} of {found.dtype}.",
                              hint="monitor.row_ages('weight') gives them; -1 is for a row without a gradient.")  # fmt: skip
-    if int(found.min()) < -1:
-        raise ParameterError(expected(name, "-1 or more", int(found.min())), hint="-1 is for a row without a gradient.")
+    if int(found.min()) < -1 or int(found.max()) >= 1 << 63:
+        wrong = int(found.min()) if int(found.min()) < -1 else int(found.max())
+        raise ParameterError(expected(name, "numbers of steps, -1 or more", wrong), hint="-1 is for a row without a gradient.")
     return found.astype(np.int64)
 
 
@@ -124,13 +128,15 @@ def _median(values: Array) -> float:
 def _title(ages: Array) -> str:
     old, never = int((ages >= STALE).sum()), int((ages < 0).sum())
     if old:
-        return f"{old:,} of {len(ages):,} rows had no gradient for {STALE} steps or more"
-    return f"{never:,} of {len(ages):,} rows never had a gradient" if never else f"All {len(ages):,} rows had a gradient lately"
+        return f"{old:,} of {counted(len(ages), 'row')} had no gradient for {STALE} steps or more"
+    if never:
+        return f"{never:,} of {counted(len(ages), 'row')} never had a gradient"
+    return f"All of {counted(len(ages), 'row')} had a gradient in the last {STALE} steps"
 
 
 def _finding(ages: Array, maps: Mapping[str, Array], gap: Array | None, bins: list[tuple[str, int, Array]]) -> str:
     never, fresh = int((ages < 0).sum()), int((ages == 0).sum())
-    said = [f"The last step had a gradient for {fresh:,} rows; {never:,} rows never had one."]
+    said = [f"The last step had a gradient for {counted(fresh, 'row')}; {counted(never, 'row')} never had one."]
     said += [f"{name}: that step changed {int(hit.sum()):,} rows." for name, hit in maps.items()]
     medians = [(words, _median(gap[hit])) for words, _, hit in bins if hit.any()] if gap is not None else []
     known = [one for one in medians if math.isfinite(one[1])]
@@ -165,12 +171,12 @@ def _by_age(figure: Figure, bins: list[tuple[str, int, Array]], gap: Array | Non
     number = len(figure.panels)
     values = [float(hit.sum()) if gap is None else _median(gap[hit]) for _, _, hit in bins]
     most = max((value for value in values if math.isfinite(value)), default=0.0) or 1.0
-    title = "rows by age" if gap is None else "how far the weights are apart, by age (median)"
+    title = "rows by age" if gap is None else "apart, by age (median)"
     figure.panels.append(Panel((0.0, float(len(bins))), (1.12 * most, 0.0), SIDE, title, share, aspect=1.0))
     for place, ((words, _, _), value) in enumerate(zip(bins, values, strict=True)):
         if math.isfinite(value):
             figure.add(Rect(number, "muted", place + 0.1, place + 0.9, 0.0, value, f"age {words}: {value:.3g}", f"age {place}"),
-                       Text(number, "ink", place + 0.5, value + 0.045 * most, f"{value:,.0f}" if gap is None else f"{value:.3f}",
+                       Text(number, "ink", place + 0.5, value + 0.045 * most, f"{value:,.0f}" if gap is None else f"{value:.3g}",
                             "middle", room=1.0))  # fmt: skip
     ticks = tuple((place + 0.5, _short(age)) for place, (_, age, _) in enumerate(bins))
     figure.add(Axis(number, "bottom", ticks=ticks, grid=False))

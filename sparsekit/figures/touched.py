@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..base.entry import entries
 from ..base.errors import ParameterError, ShapeError, expected
-from ..base.formatting import format_bytes, format_density, format_ratio
+from ..base.formatting import counted, format_bytes, format_density, format_ratio
 from .arguments import amount_of, mapping_of, text_of
 from .components import len_of, read_array, take_slice
 from .figure import Figure
-from .layout import BESIDE, EDGE, WIDE
+from .layout import BESIDE, EDGE, NARROW, WIDE
 from .marks import Axis, Cells, Dots, Line, Panel, Raster, Rect, Table, Text
 from .text import clean, fit, text_width
 
 __all__ = ["touched_figure"]
 
 #: Pixels of a square, what stands above it as a share of that, and of a row of bars.
-SIDE, ABOVE, ROW = 430.0, 0.2, 30.0
+SIDE, ABOVE, ROW = 430.0, 0.24, 30.0
 #: Pixels of letters: of the bytes, or where a square has little room, and of the name.
-LARGE, SMALLER, NAME = 44.0, 24.0, 15.0
+LARGE, SMALLER, NAME = 44.0, 24.0, 14.0
+#: Pixels of a page below which squares stand below each other.
+NARROW_BELOW = 700.0
 #: Rows of which each has a ring, radii of the ring in pixels, and cells of a square down and across in which more rows are drawn.
 MOST_RINGS, RING, HOLE, CELLS = 400, 5.0, 3.4, 500
 
@@ -89,11 +92,7 @@ def touched_figure(steps: Mapping[str, Gradient | tuple[Gradient, float]], title
     """
     given = _checked(steps)
     text_of("title", title)
-    shapes = [gradient.shape for gradient, _ in given.values()]
-    if len({math.prod(shape) for shape in shapes}) != 1:
-        raise ShapeError(f"The gradients must be of one weight, got shapes {shapes}.", hint="pass gradients of one size.")
-    # The weight of a dense layer is turned where its gradient is row-sparse, so its rows are those of that gradient.
-    length = next((gradient.shape[0] for gradient, _ in given.values() if gradient.stype == "row_sparse"), shapes[0][0])
+    length = _rows_of([gradient for gradient, _ in given.values()])
     found = [_read(name, gradient, moved) for name, (gradient, moved) in given.items()]
     counts = [length if one.stored is None else len(one.stored) for one in found]
     both = list(zip(found, counts, strict=True))
@@ -106,17 +105,31 @@ def touched_figure(steps: Mapping[str, Gradient | tuple[Gradient, float]], title
                     table=Table(columns, rows, f"One step, a weight of {length:,} rows"))  # fmt: skip
     few = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.stored for one in found if one.stored is not None)]))
     marked = few if 0 < len(few) <= MOST_RINGS and SIDE / _across(length) < RING else None
-    room = min(SIDE, (WIDE - 2 * EDGE - BESIDE * (len(found) - 1)) / len(found))
-    wide = max(text_width(format_bytes(one.bytes), LARGE) + text_width(one.name, NAME) for one in found)
-    head = _Head(room, LARGE if wide < room else SMALLER)
-    for place, (one, count) in enumerate(both):
-        _square(figure, place, one, length, head, f"{format_density(count / max(length, 1))} of the rows", marked)
-    if moves:
-        _moved(figure, found)
     across = _across(length)
     rings = " The rings only help to find the rows." if marked is not None else ""
-    figure.notes = (f"Each square has the {length:,} rows of the weight, {across:,} in a line, at true scale.{rings}",)
+    figure.notes = (f"Each square has the {counted(length, 'row')} of the weight, {across:,} in a line, at true scale.{rings}",)
+    room = min(SIDE, (WIDE - 2 * EDGE - BESIDE * (len(found) - 1)) / len(found))
+    figure.narrow, figure.narrow_below = replace(figure, panels=[], marks=[]), NARROW_BELOW
+    for drawn, pixels in ((figure, room), (figure.narrow, min(SIDE, NARROW - 2 * EDGE))):
+        wide = max(text_width(format_bytes(one.bytes), LARGE) for one in found)
+        head = _Head(pixels, LARGE if wide < pixels else SMALLER)
+        for place, (one, count) in enumerate(both):
+            _square(drawn, place, one, length, head, f"{format_density(count / max(length, 1))} of the rows", marked)
+        if moves:
+            _moved(drawn, found)
     return figure
+
+
+def _rows_of(gradients: list[Gradient]) -> int:
+    """The rows of the weight: those of the row_sparse gradients, or of dense ones, whose shapes are the same."""
+    shapes = [tuple(gradient.shape) for gradient in gradients]
+    sparse = {gradient.shape[0] for gradient in gradients if gradient.stype == "row_sparse"}
+    # The weight of a dense layer is turned where its gradient is row-sparse, so a dense gradient may have another shape.
+    one = len({math.prod(shape) for shape in shapes}) == 1 and len(sparse or set(shapes)) == 1
+    if not one or not all(shapes):
+        raise ShapeError(f"The gradients must be of one weight with rows, got shapes {', '.join(map(str, shapes)) or 'of none'}.",
+                         hint="give the gradients of one weight: {'dense': a.grad(), 'row-sparse': b.grad()}.")  # fmt: skip
+    return min(sparse) if sparse else int(shapes[0][0])
 
 
 def _checked(steps: object) -> dict[str, tuple[Gradient, float | None]]:  # object: what the user gave
@@ -130,7 +143,13 @@ def _checked(steps: object) -> dict[str, tuple[Gradient, float | None]]:  # obje
                                  hint="weight.grad(), or (weight.grad(), 512), for example.")  # fmt: skip
         if pair:
             amount_of(f"the bytes of steps[{name!r}]", moved, 0)
+        if gradient.stype not in ("default", "row_sparse"):
+            raise ParameterError(expected(f"steps[{name!r}]", "a dense or row_sparse gradient", gradient.stype),
+                                 hint="tostype('row_sparse') converts an array.")  # fmt: skip
         found[str(name)] = gradient, moved
+    if len({moved is None for _, moved in found.values()}) > 1:
+        raise ParameterError("Some gradients come with the bytes that a step moves, and some without.",
+                             hint="give the bytes of all, or of none.")  # fmt: skip
     return found
 
 
@@ -160,10 +179,10 @@ def _square(figure: Figure, panel: int, one: _Step, length: int, head: _Head, wo
     share = min(1.0, (head.room + BESIDE) / (WIDE - 2 * EDGE + BESIDE))
     figure.panels.append(Panel((0.0, 1.0), (-ABOVE, 1.0), SIDE * (1 + ABOVE), share=share, aspect=1 / (1 + ABOVE)))
     size = format_bytes(one.bytes)
-    name = fit(clean(one.name), max(head.room - text_width(size, head.size) - 8, 60.0), NAME)
-    figure.add(Text(panel, one.kind, 0.0, -0.09, size, bold=True, size=head.size),
-               Text(panel, "ink", 1.0, -0.125, name, "end", bold=True, size=NAME),
-               Text(panel, "muted", 1.0, -0.065, words, "end"))  # fmt: skip
+    name = fit(clean(one.name), head.room, NAME)
+    figure.add(Text(panel, one.kind, 0.0, -0.145, size, bold=True, size=head.size),
+               Text(panel, "ink", 0.0, -0.035, name, bold=True, size=NAME),
+               Text(panel, "muted", 1.0, -0.035, words, "end", room=1 - text_width(name, NAME) / head.room))  # fmt: skip
     across = _across(length)
     if one.stored is None:
         figure.add(Rect(panel, "dense", 0.0, 1.0, 0.0, 1.0, f"{one.name}: all {length:,} rows are stored"))

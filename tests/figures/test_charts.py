@@ -136,6 +136,7 @@ def test_what_is_no_number_wins_nothing():
 
 
 X = mx.nd.array([[0, 1], [2, 0]]).tostype("csr")
+GRADIENT = mx.nd.ones((4, 2)).tostype("row_sparse")
 BARS = {"a": {"median": 1, "min": 1, "max": 1}}
 ANYTHING = (None, True, 5, -1, 10**400, math.nan, math.inf, "x", b"x", [], {}, object(), 3 + 1j, [math.nan], {"a": 5},
             {"a": None})
@@ -156,8 +157,8 @@ ARGUMENTS = {
     "touched": (touched_figure, ()),
     "a step": (lambda v: touched_figure({"a": v}), ()),
     "gradient": (lambda v: touched_figure({"a": (v, 5)}), ()),
-    "its bytes": (lambda v: touched_figure({"a": (X, v)}), (5,)),
-    "touched title": (lambda v: touched_figure({"a": (X, 5)}, v), TEXT),
+    "its bytes": (lambda v: touched_figure({"a": (GRADIENT, v)}), (5,)),
+    "touched title": (lambda v: touched_figure({"a": (GRADIENT, 5)}, v), TEXT),
     "batches": (xray, ()),
     "units": (lambda v: xray(X, units=v), (None, 5)),
     "upstream": (lambda v: xray(X, upstream=v), (None,)),

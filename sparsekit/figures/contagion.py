@@ -172,15 +172,16 @@ def _full(columns: Columns) -> Array:
 
 
 def _inside(columns: Columns, left_out: Array) -> Array:
-    """Whether an event is inside of another operator, which counts its bytes."""
+    """Whether an event is inside of another operator, which counts its bytes; one that moves none counts nothing."""
     events = columns.events
+    moved = columns.kinds.bytes[events.kind] + events.moved
     found, ends = np.zeros(len(events), bool), dict[tuple[int, int], int]()
     columns_read = events.run, events.thread, events.kind, events.start, events.duration
     for at, (run, thread, kind, start, duration) in enumerate(zip(*(one.tolist() for one in columns_read), strict=True)):
         if left_out[kind]:
             continue
         found[at] = start < ends.get((run, thread), -1)
-        if not found[at]:
+        if not found[at] and moved[at]:
             ends[run, thread] = start + duration
     return found
 

@@ -124,3 +124,17 @@ def test_frames_show_one_more_column_each(runs):
     assert counts == sorted(counts)
     assert counts[-1] == len(figure.of(Rect))
     assert math.isfinite(figure.interaction.seconds)
+
+
+def test_an_event_that_moves_nothing_does_not_hide_what_is_inside():
+    """PyTorch's ``Optimizer.step`` moves no bytes itself; the operators inside do."""
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Embedding(5_000, 8)
+    optimizer = torch.optim.Adagrad(layer.parameters())
+    with mx.Profiler(torch=True) as prof:
+        layer(torch.arange(20)).sum().backward()
+        optimizer.step()
+    update = sum(record["bytes"] for record in prof.records if record["lane"] == "update")
+    moved = sum(record["bytes"] for record in prof.records)
+    assert update > moved / 2
+    assert any("addcdiv" in name for _, _, name, *_ in contagion_figure(prof).table.rows)

@@ -471,7 +471,7 @@ def _notes(memory: Mapping[str, Any]) -> list[str]:
 # ---- the peaks of several runs
 
 
-def peaks_figure(memories: Mapping[str, Mapping[str, Any]], title: str = "") -> Figure:
+def peaks_figure(memories: Mapping[str, Mapping[str, Any]], title: str = "", budget: float = 0.0) -> Figure:
     """Draw the peak of each run as a bar, divided by what it is, all on one scale.
 
     Parameters
@@ -479,6 +479,8 @@ def peaks_figure(memories: Mapping[str, Mapping[str, Any]], title: str = "") -> 
     memories : mapping of str to dict
         ``prof.memory`` of each run by name, in the order of the bars.
     title : str, optional
+    budget : float
+        Bytes that a run may hold: a line across the bars.  0 is for none.
 
     Returns
     -------
@@ -489,12 +491,12 @@ def peaks_figure(memories: Mapping[str, Mapping[str, Any]], title: str = "") -> 
     roles = sorted({role: None for parts in runs.values() for role, _ in parts}, key=_place)
     rows = [(name, *(format_bytes(_of_role(parts, role)) for role in roles), format_bytes(totals[name]))
             for name, parts in runs.items()]
-    figure = Figure(str(title) or "Memory at the peak", _comparison(totals, runs, roles),
+    figure = Figure(str(title) or "Memory at the peak", _against_budget(totals, budget) + _comparison(totals, runs, roles),
                     table=Table(("run", *roles, "total"), rows, "Bytes alive at the peak, by role"))  # fmt: skip
     longest = max(totals.values(), default=0)
     if not longest:
         return figure
-    figure.panels = [Panel((0.0, float(longest)), (0.0, float(len(runs))), 1.5 * ROW * len(runs), rows=True)]
+    figure.panels = [Panel((0.0, float(max(longest, 1.02 * budget))), (0.0, float(len(runs))), 1.5 * ROW * len(runs), rows=True)]
     for place, (name, parts) in enumerate(runs.items()):
         left = 0.0
         for (role, stype), size in sorted(parts.items(), key=lambda part: (_place(part[0][0]), part[0])):
@@ -505,7 +507,21 @@ def peaks_figure(memories: Mapping[str, Mapping[str, Any]], title: str = "") -> 
     figure.add(Axis(0, "left", ticks=tuple((place + 0.5, name) for place, name in enumerate(runs))),
                Axis(0, "right", ticks=tuple((place + 0.5, format_bytes(size))
                                             for place, size in enumerate(totals.values()))))  # fmt: skip
+    if budget:
+        ends = [budget, budget], [0.0, float(len(runs))]
+        figure.add(Line(0, "paper", *ends, width=6.0), Line(0, "ink", *ends, f"the budget: {format_bytes(budget)}", width=2.0),
+                   Axis(0, "bottom", ticks=((budget, f"budget {format_bytes(budget)}"),)))  # fmt: skip
     return figure
+
+
+def _against_budget(totals: Mapping[str, int], budget: float) -> str:
+    """Which runs fit into the budget; empty without one."""
+    if not budget:
+        return ""
+    fit = [clean(name) for name, total in totals.items() if total < budget]
+    over = [clean(name) for name, total in totals.items() if total >= budget]
+    within = f"Within the budget of {format_bytes(budget)}: {', '.join(fit) or 'none'}. "
+    return f"{within}Above it: {', '.join(over)}. " if over else within
 
 
 def _by_role(memory: Mapping[str, Any]) -> dict[tuple[str, str], int]:

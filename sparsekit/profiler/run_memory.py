@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import displays
 from ..base.errors import ProfilerError, expected
-from ..base.formatting import format_bytes
+from ..base.formatting import format_bytes, parse_bytes
 from .arguments import number, text
 from .what_if import what_if
 
@@ -34,7 +34,7 @@ class RunMemory(dict[str, Any]):  # Any: the values of ``types.Memory``
         super().__init__(self._data.memory)
 
     def figure(self, against: Mapping[str, RunMemory] | None = None, name: str = "this run", title: str = "",
-               top: float = 0.0) -> Figure:
+               top: float = 0.0, budget: float | str = 0) -> Figure:
         """Memory over time, stacked by what it is, and the arrays that were alive at the peak.
 
         Parameters
@@ -46,6 +46,9 @@ class RunMemory(dict[str, Any]):  # Any: the values of ``types.Memory``
         title : str, optional
         top : float
             Least number of bytes at the top of the picture, to give pictures of several runs one scale.
+        budget : int or str
+            Bytes that a run may hold, such as ``"250 MB"``: a line across the bars of the peaks.  Without ``against`` there is
+            one bar, that of this run.
 
         Returns
         -------
@@ -55,16 +58,19 @@ class RunMemory(dict[str, Any]):  # Any: the values of ``types.Memory``
         Raises
         ------
         ProfilerError
-            If ``against`` is not a mapping of names to memory, ``title`` is not a text, or ``top`` is not a number of bytes.
+            If ``against`` is not a mapping of names to memory, ``title`` is not a text, or ``top`` or ``budget`` is not a number
+            of bytes.
         """
         name, title = text("name", name), text("title", title)
         number("top", top, "a number of bytes", lambda top: 0 <= top < math.inf, "top=2e6, for example.")
+        most = parse_bytes(budget)
+        against = {} if against is None and most else against
         if against is not None:
             if not isinstance(against, Mapping) or not all(isinstance(one, RunMemory) for one in against.values()):
                 raise ProfilerError(expected("against", "a mapping of names to the memory of profiles", against),
                                     hint='prof.memory.figure({"dense": dense.memory}), for example.')
             there = any(one._data is self._data for one in against.values())
-            peaks: Figure = displays.call("peaks_figure", against if there else {**against, name: self}, title)
+            peaks: Figure = displays.call("peaks_figure", against if there else {**against, name: self}, title, most)
             return peaks
         data = self._data
         run = data.memories.index(data.memory)

@@ -15,7 +15,7 @@ PICTURE = re.compile(r'src="data:image/svg\+xml;charset=utf-8,([^"]+)"')
 ASKED, ANSWERED = (re.compile(rf"mx\.{call}\('(\w+)'") for call in ("predict", "reveal"))
 
 #: Numbers that stand above a question by chance, and mean something else.
-BY_CHANCE = {"caught_up", "wide_seen"}
+BY_CHANCE = {"caught_up"}
 
 
 def seen(cell: Any) -> str:

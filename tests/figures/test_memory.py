@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.base.errors import ProfilerError
 from sparsekit.base.formatting import format_bytes
 from sparsekit.base.memory_model import Part
 from sparsekit.figures.marks import Area, Line, Rect, Table, Text
@@ -332,6 +333,24 @@ def test_peaks_name_the_part_that_shrank():
     assert [(bar.kind, bar.x1 - bar.x0) for bar in figure.of(Rect)] == [
         ("needed", 512_000), ("dense", 512_000_000), ("needed", 512_000), ("pale-sparse", 59_280)]
     assert peaks_figure({}).finding == peaks_figure({"a": memory_of()}).finding == "No memory was recorded."
+
+
+def test_a_budget_is_a_line_that_says_who_stays_within():
+    runs = {"large": memory_of(("gradient", "default", 8_000)), "<small>": memory_of(("gradient", "row_sparse", 999))}
+    figure = peaks_figure(runs, budget=1_000)
+    assert figure.finding.startswith("Within the budget of 1.00 kB: <small>. Above it: large. ")
+    assert [(*line.x, *line.y) for line in figure.of(Line) if line.kind == "ink"] == [(1_000, 1_000, 0, 2)]
+    assert peaks_figure(runs, budget=1e6).panels[0].x[1] > 1e6
+    assert peaks_figure(runs, budget=999).finding.startswith("Within the budget of 999 B: none. Above it: large, <small>.")
+    assert not peaks_figure(runs).of(Line)
+
+
+def test_a_budget_is_read_as_that_of_a_contract():
+    with mx.Profiler() as prof:
+        mx.nd.ones((1_000,))
+    assert "Within the budget of 1.00 MB: this run." in prof.memory.figure(budget="1 MB").finding
+    with pytest.raises(ProfilerError, match="A size must be"):
+        prof.memory.figure(budget="much")
 
 
 def test_a_run_is_compared_with_others():

@@ -37,7 +37,7 @@ class MillionRows(LiveFigure):
     def __init__(self, found: Touched) -> None:
         self.found = found
         super().__init__(figure_of(found))
-        self.data = _sent(found, 0)
+        self.data = _sent(found, 0, film=True)
 
     def answer(self, message: object) -> None:  # object: a page may send anything
         """Compute the gradients of another text or number of rows, or tell of a row."""
@@ -45,8 +45,9 @@ class MillionRows(LiveFigure):
         try:
             if asked.get("ask") == "text":
                 rows = min(max(int(number(asked.get("rows"), self.found.rows)), LEAST_ROWS), MOST_ROWS)
-                self._show(measured(str(asked.get("text", ""))[:MOST_LETTERS], rows))
+                self._show(measured(str(asked.get("text", ""))[:MOST_LETTERS], rows), bool(asked.get("film")))
             elif asked.get("ask") == "row":
+                self.details = ""  # a page that has closed it hears of the same row again
                 self.details = "".join(map(shown, self._told(int(number(asked.get("row"), -1.0)))))
         except SparsekitError as error:  # a text without words
             self.data = {**self.data, "error": str(error).partition("\n")[0]}
@@ -54,10 +55,10 @@ class MillionRows(LiveFigure):
             self.data = {**self.data, "error": f"{type(error).__name__}: {error}"}
         self.answered += 1
 
-    def _show(self, found: Touched) -> None:
+    def _show(self, found: Touched, film: bool) -> None:
         self.found, self.figure = found, figure_of(found)
         with self.hold_sync():
-            self.table, self.data, self.details = self.figure.table.folded, _sent(found, self.answered), ""
+            self.table, self.data, self.details = self.figure.table.folded, _sent(found, self.answered, film), ""
 
     def _told(self, row: int) -> list[str | dict[str, str] | Drawing]:
         """A row of the row-sparse gradient in the inspector."""
@@ -75,10 +76,13 @@ class MillionRows(LiveFigure):
         return [of_row, *([drawn] if drawn else [])]
 
 
-def _sent(found: Touched, answered: int) -> dict[str, Any]:
-    """The data of the page: numbers, words and places; ``answered`` makes the data of each answer a change."""
+def _sent(found: Touched, answered: int, film: bool) -> dict[str, Any]:
+    """The data of the page: numbers, words and places; ``answered`` makes the data of each answer a change.
+
+    ``film`` says whether the page plays it from its beginning.
+    """
     words = dict(list(found.words.items())[:MOST_SHOWN])
     return {"title": found.title, "text": found.text, "rows": found.rows, "units": UNITS, "made": found.made,
             "words": list(words), "places": list(words.values()), "stored": sorted(found.stored)[:MOST_SHOWN],
             "count": len(found.stored), "stored_bytes": found.gradient.nbytes, "dense_bytes": found.dense_bytes, "error": "",
-            "answered": answered}  # fmt: skip
+            "answered": answered, "film": film}  # fmt: skip

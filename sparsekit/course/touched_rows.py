@@ -94,9 +94,10 @@ class Touched(NamedTuple):
     def finding(self) -> str:
         """What both gradients write."""
         bytes_, zeros = self.gradient.nbytes, self.rows - len(self.stored)
-        ratio = format_ratio(self.dense_bytes / bytes_)
+        words = (f"{format_ratio(self.dense_bytes / bytes_)} fewer bytes" if bytes_ < self.dense_bytes else
+                 "no less, as each row comes with its index")  # fmt: skip
         return (f"The dense gradient takes {format_bytes(self.dense_bytes)}, and {zeros:,} of its rows are zeros. The row-sparse "
-                f"gradient of the same step takes {format_bytes(bytes_)}, {ratio} fewer bytes.")  # fmt: skip
+                f"gradient of the same step takes {format_bytes(bytes_)}, {words}.")  # fmt: skip
 
 
 def words_of(text: str) -> list[str]:

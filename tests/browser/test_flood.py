@@ -77,6 +77,9 @@ def test_who_types_sees_the_rows_and_enter_starts_the_film(flood):
     page.locator(".sk-rows figcaption span", has_text="finished: 11 rows").wait_for()
     page.locator(".sk-rows textarea").fill("?!")
     page.locator(".sk-rows .said", has_text="The text has no words").wait_for()
+    flood.page.set_viewport_size({"width": 1300, "height": 900})   # what was shown is drawn again
+    assert shares(flood)[1][1] > 0
+    assert page.get_by_label("Play or pause (Space)").inner_text() != "Pause"
     page.locator(".sk-rows textarea").fill("one")
     page.locator(".sk-rows h3", has_text="1 word touches 1 of 1,000,000 rows").wait_for()
 
@@ -93,10 +96,13 @@ def test_a_dot_leads_to_the_inspector_by_keys_and_by_a_click(flood):
     flood.screenshot("flood-inspector")
     row = int(page.locator(".sk-rows .details dd").nth(1).inner_text().split(" of ")[0].replace(",", ""))
     page.keyboard.press("Escape")
+    assert page.locator(".sk-rows .details").inner_text() == ""
     canvas = page.locator(".sk-rows .squares canvas").nth(1)
     side = canvas.evaluate("canvas => canvas.clientWidth")
     canvas.click(position={"x": 1 + (row % 1000 + 0.5) * side / 1000, "y": 1 + (row // 1000 + 0.5) * side / 1000})
     page.locator(".sk-rows .details dd", has_text="“it”").wait_for()
+    page.keyboard.press("Escape")
+    assert page.locator(".sk-rows .details").inner_text() == ""
 
 
 def test_ten_million_rows_are_said_to_be_a_shape(flood):

@@ -78,3 +78,9 @@ def test_a_page_may_send_anything():
     assert {**view.data, "error": ""} != before or view.data["rows"] == before["rows"]
     view.answer({"ask": "text", "text": "x", "rows": 1e30})
     assert view.data["rows"] == 10_000_000
+
+
+def test_a_text_that_has_nearly_all_rows_saves_nothing():
+    found = measured(" ".join(f"w{number}" for number in range(2500)), 100)
+    assert found.gradient.nbytes > found.dense_bytes
+    assert found.finding.endswith("takes 52.0 kB, no less, as each row comes with its index.")

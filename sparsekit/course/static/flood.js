@@ -130,6 +130,7 @@ function render({ model, el }) {
   const squares = [true, false].map((dense) => new Square(dense, handlers));
   const said = make("p", { class: "said", role: "status" });
   const play = button("Pause", "Play or pause (Space)", toggle);
+  play.hidden = still; // nothing moves by itself
   const rows = make("select", { onchange: () => ask() }, ...ROWS.map(([words, value]) => make("option", { value }, words)));
   const details = make("div", { class: "details", tabindex: -1, "aria-live": "polite" });
   const table = make("div");
@@ -143,7 +144,9 @@ function render({ model, el }) {
 
   // ---- asking Python
 
-  function ask(message = { ask: "text", text: text.value, rows: Number(rows.value) }) {
+  // film: whether the words fall and both gradients are written again; who types sees the rows of each letter.
+  function ask(message = { ask: "text", text: text.value, rows: Number(rows.value), film: !view.mine }) {
+    view.mine = false;
     clearTimeout(view.typing);
     try {
       model.send(message);
@@ -155,9 +158,13 @@ function render({ model, el }) {
     view.slow = setTimeout(() => warn("Python has not answered. If no kernel runs, run the cell again."), SLOW);
   }
 
-  function warn(words) { // until the next answer
+  function warn(words) { // until the next answer, or until the film is moved
     view.playing = false;
     view.told = said.textContent = words;
+    if (data) {
+      rows.value = data.rows;
+      run();
+    }
   }
 
   function typed() {
@@ -176,11 +183,12 @@ function render({ model, el }) {
 
   function take() {
     clearTimeout(view.slow);
-    data = model.get("data");
-    if (data.error) {
-      warn(data.error);
+    const given = model.get("data");
+    if (given.error && data) { // what is shown stays
+      warn(given.error);
       return;
     }
+    data = given;
     view.told = "";
     stored = new Set(data.stored);
     title.textContent = data.title;
@@ -193,9 +201,7 @@ function render({ model, el }) {
       + `${formatBytes(data.stored_bytes)}. Arrow keys go from word to word, Enter looks inside.`);
     table.innerHTML = model.get("table"); // made and escaped by Python
     view.current = -1;
-    // Who types sees the rows of each letter; the film begins with Enter or Play.
-    [view.time, view.playing] = still ? [END, false] : view.mine ? [DROP, false] : [0, true];
-    view.mine = false;
+    [view.time, view.playing] = still ? [END, false] : data.film ? [0, true] : [DROP, false];
     resize();
     run();
   }
@@ -203,7 +209,7 @@ function render({ model, el }) {
   function tell() {
     clearTimeout(view.slow);
     details.innerHTML = model.get("details"); // made and escaped by Python
-    if (details.childElementCount && document.activeElement?.tagName === "CANVAS") details.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
+    if (details.childElementCount && document.activeElement?.tagName === "CANVAS") details.scrollIntoView({ block: "nearest" });
   }
 
   // ---- time
@@ -224,6 +230,7 @@ function render({ model, el }) {
   }
 
   function toggle() {
+    view.told = "";
     if (view.time >= END) view.time = 0;
     if (still) view.time = END;
     else view.playing = !view.playing;
@@ -232,6 +239,7 @@ function render({ model, el }) {
 
   function step(by) {
     view.playing = false;
+    view.told = "";
     view.time = by > 0 ? STOPS.find((stop) => stop > view.time) ?? END : STOPS.findLast((stop) => stop < view.time) ?? 0;
     run();
   }
@@ -250,8 +258,7 @@ function render({ model, el }) {
   }
 
   function draw() {
-    if (data.error) return;
-    const share = Math.max(0, (view.time - DROP) / FLOOD), written = share * data.dense_bytes;
+    const share = Math.max(0, (view.time - DROP) / FLOOD), written = share * Math.max(data.dense_bytes, data.stored_bytes);
     const rings = data.places.length <= MOST_RINGS;
     const marks = [];
     data.places.forEach((row, i) => {
@@ -279,7 +286,8 @@ function render({ model, el }) {
     const words = view.time < DROP ? "The words find their rows …"
       : share === 0 ? "These rows change. Press Play: a step writes the gradient of the weight."
         : share < 1 ? (done ? `Both write as fast. Row-sparse is finished; dense is at ${Math.floor(100 * share)} %.` : "A step writes the gradient of the weight.")
-          : `${grouped(data.dense_bytes / data.stored_bytes)} times fewer bytes, and the same rows change.`
+          : (data.stored_bytes < data.dense_bytes ? `${grouped(data.dense_bytes / data.stored_bytes)} times fewer bytes, and the same rows change.`
+            : "Nearly all rows are stored, each with its index: here row-sparse saves nothing.")
             + (data.made ? "" : " (The dense gradient was not computed: its bytes are those of its shape.)");
     if (said.textContent !== words) said.textContent = words;
   }
@@ -309,7 +317,7 @@ function render({ model, el }) {
   // ---- pointer and keys
 
   function look(i) {
-    if (i === view.current || data.error) return;
+    if (i === view.current) return;
     view.current = i;
     if (i >= 0) {
       const row = data.places[i];
@@ -334,12 +342,18 @@ function render({ model, el }) {
     if (view.current >= 0) ask({ ask: "row", row: data.places[view.current] });
   }
 
+  function leave() {
+    look(-1);
+    details.replaceChildren();
+    squares[0].figure.scrollIntoView({ block: "nearest" });
+  }
+
   function keys(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const count = data.places.length, next = () => look((view.current + 1) % count);
     const back = () => look((view.current <= 0 ? count : view.current) - 1);
     const does = { ArrowRight: next, ArrowDown: next, ArrowLeft: back, ArrowUp: back, Enter: choose, " ": toggle, ".": () => step(1),
-      ",": () => step(-1), Escape: () => look(-1) }[event.key];
+      ",": () => step(-1), Escape: leave }[event.key];
     if (!does) return;
     does();
     event.preventDefault();

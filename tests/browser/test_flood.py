@@ -91,7 +91,7 @@ def test_a_dot_leads_to_the_inspector_by_keys_and_by_a_click(flood):
     assert "“it” is row" in said(flood)
     flood.screenshot("flood-loupe")
     page.keyboard.press("Enter")
-    page.locator(".sk-rows .details dd", has_text="“it”").wait_for()
+    page.locator(".sk-rows .details dd", has_text="“it”").wait_for(timeout=20_000)
     assert page.locator(".sk-rows .details svg").count() == 1
     flood.screenshot("flood-inspector")
     row = int(page.locator(".sk-rows .details dd").nth(1).inner_text().split(" of ")[0].replace(",", ""))
@@ -100,7 +100,7 @@ def test_a_dot_leads_to_the_inspector_by_keys_and_by_a_click(flood):
     canvas = page.locator(".sk-rows .squares canvas").nth(1)
     side = canvas.evaluate("canvas => canvas.clientWidth")
     canvas.click(position={"x": 1 + (row % 1000 + 0.5) * side / 1000, "y": 1 + (row // 1000 + 0.5) * side / 1000})
-    page.locator(".sk-rows .details dd", has_text="“it”").wait_for()
+    page.locator(".sk-rows .details dd", has_text="“it”").wait_for(timeout=20_000)
     page.keyboard.press("Escape")
     assert page.locator(".sk-rows .details").inner_text() == ""
 

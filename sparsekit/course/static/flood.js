@@ -126,7 +126,7 @@ function render({ model, el }) {
   const button = (words, label, action) => make("button", { type: "button", title: label, "aria-label": label, onclick: action }, words);
   const title = make("h3");
   const text = make("textarea", { maxlength: 20000, dir: "auto", spellcheck: "false", "aria-label": "The text: write your own", oninput: typed, onkeydown: entered });
-  const handlers = { onpointermove: point, onpointerleave: () => look(-1), onclick: choose, onkeydown: keys, onblur: () => look(-1) };
+  const handlers = { onpointermove: point, onpointerleave: () => look(-1), onclick: (event) => { point(event); choose(); }, onkeydown: keys, onblur: () => look(-1) };
   const squares = [true, false].map((dense) => new Square(dense, handlers));
   const said = make("p", { class: "said", role: "status" });
   const play = button("Pause", "Play or pause (Space)", toggle);

@@ -63,13 +63,14 @@ class MillionRows(LiveFigure):
     def _told(self, row: int) -> list[str | dict[str, str] | Drawing]:
         """A row of the row-sparse gradient in the inspector."""
         found = self.found
-        if row not in found.stored:
+        stored = found.stored
+        if row not in stored:
             return [f"Row {row:,} is not stored: no word of the text has it."]
-        place = sorted(found.stored).index(row)
+        place = stored.index(row)
         words = [f"“{word}”" for word, at in found.words.items() if at == row]
         of_row = {"words of this row": " and ".join(words), "row": f"{row:,} of {found.rows:,}",
                   "found by": f"indices[{place}] = {row:,}: its values are data[{place}]",
-                  "bytes": f"{UNITS} values and one index, {format_bytes(found.gradient.nbytes / len(found.stored))}",
+                  "bytes": f"{UNITS} values and one index, {format_bytes(found.gradient.nbytes / len(stored))}",
                   "values": f"{found.gradient.data[place].asnumpy()[0]:g}: how often the text has these words"}  # fmt: skip
         inspected = array_figure(found.gradient, "The row-sparse gradient").interaction
         drawn = inspected.draw(None, {"place": place * UNITS}) if inspected.draw else None
@@ -81,8 +82,8 @@ def _sent(found: Touched, answered: int, film: bool) -> dict[str, Any]:
 
     ``film`` says whether the page plays it from its beginning.
     """
-    words = dict(list(found.words.items())[:MOST_SHOWN])
+    words, stored = dict(list(found.words.items())[:MOST_SHOWN]), found.stored
     return {"title": found.title, "text": found.text, "rows": found.rows, "units": UNITS, "made": found.made,
-            "words": list(words), "places": list(words.values()), "stored": sorted(found.stored)[:MOST_SHOWN],
-            "count": len(found.stored), "stored_bytes": found.gradient.nbytes, "dense_bytes": found.dense_bytes, "error": "",
+            "words": list(words), "places": list(words.values()), "stored": stored[:MOST_SHOWN],
+            "count": len(stored), "stored_bytes": found.gradient.nbytes, "dense_bytes": found.dense_bytes, "error": "",
             "answered": answered, "film": film}  # fmt: skip

@@ -82,7 +82,7 @@ class Touched(NamedTuple):
 
     @property
     def stored(self) -> list[int]:
-        """The numbers of the rows that the row-sparse gradient stores."""
+        """The numbers of the rows that the row-sparse gradient stores, in ascending order."""
         return list(map(int, self.gradient.indices.asnumpy()))
 
     @property

@@ -14,6 +14,7 @@ from ..base.formatting import counted
 from .arguments import mapping_of, text_of
 from .figure import Figure
 from .marks import Axis, Line, Panel, Raster, Rect, Table, Text
+from .true_scale import rows_across
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -81,7 +82,7 @@ def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] = _NONE, ap
         _map(figure, f"{name}: {int(hit.sum()):,} rows", "dense", hit.astype(float), share, f"{name}: what the last step changed")
     _by_age(figure, bins, gap, share)
     _key(figure, bins, shades)
-    across = _across(len(found))
+    across = rows_across(len(found))
     each = -(-across // MOST)
     several = f" A cell is the mean of {each} × {each} rows." if each > 1 else ""
     figure.notes = (f"Each map has the {counted(len(found), 'row')}, {across:,} in a line, the first at the top left.{several}",)
@@ -148,13 +149,9 @@ def _finding(ages: Array, maps: Mapping[str, Array], gap: Array | None, bins: li
     return " ".join(said)
 
 
-def _across(rows: int) -> int:
-    return math.isqrt(rows - 1) + 1
-
-
 def _map(figure: Figure, title: str, kind: str, shades: Array, share: float, words: str) -> None:
     """One square of all rows."""
-    number, across = len(figure.panels), _across(len(shades))
+    number, across = len(figure.panels), rows_across(len(shades))
     each = -(-across // MOST)
     side = -(-across // each) * each
     cells, whole = np.zeros((side, side)), np.zeros(across * across)

@@ -18,6 +18,7 @@ from .figure import Figure
 from .layout import BESIDE, EDGE, NARROW, WIDE
 from .marks import Axis, Cells, Dots, Line, Panel, Raster, Rect, Table, Text
 from .text import clean, fit, text_width
+from .true_scale import rows_across
 
 __all__ = ["touched_figure"]
 
@@ -104,8 +105,8 @@ def touched_figure(steps: Mapping[str, Gradient | tuple[Gradient, float]], title
     figure = Figure(title or _title(found), " ".join(said),
                     table=Table(columns, rows, f"One step, a weight of {length:,} rows"))  # fmt: skip
     few = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.stored for one in found if one.stored is not None)]))
-    marked = few if 0 < len(few) <= MOST_RINGS and SIDE / _across(length) < RING else None
-    across = _across(length)
+    marked = few if 0 < len(few) <= MOST_RINGS and SIDE / rows_across(length) < RING else None
+    across = rows_across(length)
     rings = " The rings only help to find the rows." if marked is not None else ""
     figure.notes = (f"Each square has the {counted(length, 'row')} of the weight, {across:,} in a line, at true scale.{rings}",)
     room = min(SIDE, (WIDE - 2 * EDGE - BESIDE * (len(found) - 1)) / len(found))
@@ -170,10 +171,6 @@ def _title(steps: list[_Step]) -> str:
     return f"{steps[sizes.index(least)].name}: {words} {format_ratio(most / least)} fewer bytes"
 
 
-def _across(length: int) -> int:
-    return math.isqrt(max(length, 1) - 1) + 1
-
-
 def _square(figure: Figure, panel: int, one: _Step, length: int, head: _Head, words: str, marked: np.ndarray | None) -> None:
     """One gradient: its bytes and name, and below them the rows that it stores; marked rows have rings in every square."""
     share = min(1.0, (head.room + BESIDE) / (WIDE - 2 * EDGE + BESIDE))
@@ -183,7 +180,7 @@ def _square(figure: Figure, panel: int, one: _Step, length: int, head: _Head, wo
     figure.add(Text(panel, one.kind, 0.0, -0.145, size, bold=True, size=head.size),
                Text(panel, "ink", 0.0, -0.035, name, bold=True, size=NAME),
                Text(panel, "muted", 1.0, -0.035, words, "end", room=1 - text_width(name, NAME) / head.room))  # fmt: skip
-    across = _across(length)
+    across = rows_across(length)
     if one.stored is None:
         figure.add(Rect(panel, "dense", 0.0, 1.0, 0.0, 1.0, f"{one.name}: all {length:,} rows are stored"))
     elif marked is None and len(one.stored):

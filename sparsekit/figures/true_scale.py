@@ -13,7 +13,7 @@ from .components import Parts, bin_density, len_of, position, take_slice
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["Marks", "marks_of", "row_marks", "scale_words", "sides_of", "true_marks"]
+__all__ = ["Marks", "marks_of", "row_marks", "rows_across", "scale_words", "sides_of", "true_marks"]
 
 #: The least sides of a dot, and of a line that is a row, on a picture whose longer side has ``SIDE`` pixels; of a dot that is a
 #: row, in a picture that is often drawn smaller.
@@ -106,9 +106,14 @@ def true_marks(parts: Parts) -> list[tuple[float, float, float, float]]:
     return [(x / width, y / height, w / width, h / height) for x, y, w, h in boxes]
 
 
+def rows_across(length: int) -> int:
+    """How many rows of a weight stand in a line of the square that has all of them, line by line."""
+    return math.isqrt(max(length, 1) - 1) + 1
+
+
 def row_marks(rows: Array, length: int) -> Marks:
     """Give the marks of rows of a weight of this length whose rows lie line by line in a square."""
-    across = math.ceil(math.sqrt(length))
+    across = rows_across(length)
     pointers = np.searchsorted(rows, np.arange(across + 1) * across)
     made = marks_of(Parts("csr", (across, across), "float32", "int64", rows, rows % across, pointers), ROW_DOT)
     words = scale_words(made.scale, made.each, len(rows) / max(1, length), True, "row")

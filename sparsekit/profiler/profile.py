@@ -259,7 +259,7 @@ class Profile:
             If ``sort_by``, ``group_by`` or ``of`` is not one of those.
         ProfilerError
             If another table than that of operators is to be sorted or grouped, ``ascending`` is neither True nor False, or
-            ``rows`` is no number of rows.
+            ``rows`` is not an integer of at least 0.
         """
         one_of("table", of, TABLES)
         one_of("grouping", group_by, GROUPS)

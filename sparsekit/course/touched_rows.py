@@ -161,4 +161,6 @@ def figure_of(found: Touched) -> Figure:
     quoted = quoted if len(quoted) <= MOST_QUOTED else f"{quoted[:MOST_QUOTED].rsplit(' ', 1)[0]} …"
     cut = () if found.made else ("The dense gradient was not computed: its bytes are those of its shape.",)
     figure.notes = (f"The text: “{quoted}”", *figure.notes, *cut)
+    if figure.narrow is not None:
+        figure.narrow.finding, figure.narrow.notes = figure.finding, figure.notes
     return figure

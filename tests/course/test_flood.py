@@ -84,3 +84,8 @@ def test_a_text_that_has_nearly_all_rows_saves_nothing():
     found = measured(" ".join(f"w{number}" for number in range(2500)), 100)
     assert found.gradient.nbytes > found.dense_bytes
     assert found.finding.endswith("takes 52.0 kB, no less, as each row comes with its index.")
+
+
+def test_a_narrow_page_says_the_same():
+    figure = million_rows_figure()
+    assert (figure.narrow.finding, figure.narrow.notes) == (figure.finding, figure.notes)

@@ -64,7 +64,7 @@ def test_the_wheel_is_small_and_holds_the_package_and_only_it(wheel):
 def test_the_wheel_says_what_it_needs(wheel):
     told = email.message_from_string(read(wheel, "METADATA"))
     always = [line for line in told.get_all("Requires-Dist") if "extra ==" not in line]
-    assert {re.match(r"[\w-]+", line).group() for line in always} == {"numpy", "scipy", "numba"}
+    assert {re.match(r"[\w-]+", line).group() for line in always} == {"filelock", "numpy", "scipy", "numba"}
     numba, = [line for line in always if line.startswith("numba")]
     assert re.fullmatch(r"numba>=[\d.]+; sys_platform != ['\"]emscripten['\"]", numba), "wherever it installs"
     assert set(told.get_all("Provides-Extra")) == {

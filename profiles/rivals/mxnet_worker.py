@@ -48,7 +48,7 @@ class Worker:
         """Open the LibSVM file beside the data set, if there is one, and build the network; the forms of each operation."""
         if not os.path.exists(path):
             return {"forms": {"add": {"": [], "waiting": []}, "chain": {"": []}}, "failed": {}}
-        with open(path.replace(".npz", ".json")) as file:
+        with open(path.replace(".npz", ".json"), encoding="utf-8") as file:
             facts = json.load(file)
         batch, features = facts["batch_size"], facts["features"]
         self.reader = mx.io.LibSVMIter(

@@ -36,7 +36,7 @@ def mean_of(worker, least: str, command: str, *arguments: str) -> float:
 
 def peak_memory() -> int:
     """Bytes of memory that this process has had at most; Linux alone counts them from its start, not its parent's."""
-    with open("/proc/self/status") as status:
+    with open("/proc/self/status", encoding="utf-8") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
 
 

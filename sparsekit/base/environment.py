@@ -7,9 +7,10 @@ import importlib.util
 import os
 import sys
 
+from .platform import usable_cores
 from .warn import warn_user
 
-__all__ = ["flag", "is_installed", "kernels_asked", "thread_count", "usable_cores"]
+__all__ = ["flag", "is_installed", "kernels_asked", "thread_count"]
 
 #: The largest number of threads for kernels.
 MOST_THREADS = 1024
@@ -32,11 +33,6 @@ def flag(name: str, default: bool) -> bool:
         warn_user(f"{name} must be 1 or 0, got {given!r}: {int(default)} is used.  Set it to 1 or 0, or unset it.",
                   RuntimeWarning)
     return default
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def thread_count() -> int:

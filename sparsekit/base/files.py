@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import functools
 import os
 import weakref
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from .errors import DataFileError, DTypeError, expected
+from .platform import OPEN_SAFELY, can_lock, is_own, try_lock
 from .scoped import Scoped
 from .signal_safe import undisturbed
 
@@ -90,6 +90,8 @@ class written(Scoped):
     def _keep(self, discard: weakref.finalize[[BinaryIO, str, int], written]) -> None:
         try:
             self._file.flush()
+            if not can_lock():
+                self._file.close()
             os.replace(self._temporary, self._path)
             discard.detach()
             self._file.close()
@@ -99,18 +101,20 @@ class written(Scoped):
 
 def _taken(temporary: str) -> int | None:
     """The descriptor of an empty file that no other process writes; None if one does, or if it belongs to another user."""
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_RDWR | OPEN_SAFELY
     try:
         descriptor, made = os.open(temporary, flags | os.O_CREAT | os.O_EXCL, 0o666), True
     except FileExistsError:
+        if not can_lock():
+            return None
         try:
             descriptor, made = os.open(temporary, flags), False
         except OSError:  # of another user, or no file; or it has just gone
             return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try_lock(descriptor)
         here = os.fstat(descriptor)
-        left = here.st_nlink == 1 and here.st_uid == os.geteuid()
+        left = here.st_nlink == 1 and is_own(here)
         # Its writer may have given it its name, or removed it, before the lock was free.
         if (made or left) and os.path.samestat(here, os.lstat(temporary)):
             os.ftruncate(descriptor, 0)
@@ -119,7 +123,7 @@ def _taken(temporary: str) -> int | None:
         pass
     except BlockingIOError:  # its writer lives
         pass
-    except OSError:  # a file system without locks: what was left behind there stays
+    except OSError:  # a system, or a file system, without locks: what was left behind there stays
         if made:
             return descriptor
     os.close(descriptor)
@@ -129,8 +133,14 @@ def _taken(temporary: str) -> int | None:
 def _remove(file: BinaryIO, temporary: str, process: int) -> None:
     if process != os.getpid():
         return  # a forked child ends: the file is its parent's
+    if not can_lock():
+        _close(file)
     with contextlib.suppress(OSError):
         os.unlink(temporary)
+    _close(file)
+
+
+def _close(file: BinaryIO) -> None:
     with contextlib.suppress(OSError, ValueError):
         file.close()
 

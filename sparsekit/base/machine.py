@@ -7,10 +7,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from .platform import by_psutil
+
 __all__ = ["OtherLoad", "available_memory"]
 
 PROC = Path("/proc")
 GROUPS = Path("/sys/fs/cgroup")
+
+#: Of the kernel's tables in a second, on every system that has them.
+TICKS = 100
 
 
 def available_memory(proc: Path = PROC, groups: Path = GROUPS) -> int | None:
@@ -24,9 +29,9 @@ def available_memory(proc: Path = PROC, groups: Path = GROUPS) -> int | None:
     Returns
     -------
     int or None
-        None where the system does not say.
+        None where neither the system nor psutil says.
     """
-    found = [*_of_machine(proc), *_of_groups(proc, groups)]
+    found = [*_of_machine(proc), *_of_groups(proc, groups)] or by_psutil("virtual_memory", "available")
     return max(0, min(found)) if found else None
 
 
@@ -48,7 +53,7 @@ class OtherLoad:
         fields = next((line.split()[1:] for line in _lines(proc / "stat") if line.startswith("cpu ")), [])
         # user nice system idle iowait irq softirq; guests are counted as users too.
         worked = [int(fields[place]) for place in (0, 1, 2, 5, 6)] if len(fields) > 6 else [float("nan")]
-        return time.monotonic(), sum(worked) / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
+        return time.monotonic(), sum(worked) / TICKS, sum(os.times()[:4])
 
     def cores(self) -> float | None:
         """Cores that other programs used since the start, in the mean; None where the system does not say."""

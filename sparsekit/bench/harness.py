@@ -22,6 +22,7 @@ import numpy as np
 
 from ..base.errors import SparsekitError
 from ..base.files import write_whole
+from ..base.platform import usable_cores
 from ..base.version import __version__
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def cores_share(cores: int) -> float:
 
 def wait_for_cores(tries: int = MAX_TRIES) -> float:
     """Wait, for some seconds at most, until the cores are idle; return the best ``cores_share`` that was measured."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_cores()
     share = 0.0
     for _ in range(tries):
         share = max(share, cores_share(cores))

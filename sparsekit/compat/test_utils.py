@@ -747,7 +747,7 @@ def discard_stderr() -> Iterator[None]:
         return
     kept = os.dup(number)
     try:
-        with open(os.devnull, "w") as nothing:
+        with open(os.devnull, "w", encoding="utf-8") as nothing:
             os.dup2(nothing.fileno(), number)
         yield
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import http.client
 import json
@@ -22,7 +21,6 @@ from ..base.errors import DownloadError
 from ..base.files import written
 from ..base.formatting import format_bytes
 from ..base.progress import Progress
-from ..base.scoped import Scoped
 from ..base.version import __version__
 
 if TYPE_CHECKING:
@@ -130,7 +128,9 @@ def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = F
     target, record = folder / source.name, folder / f"{source.name}.json"
     with _failures(source, target):
         folder.mkdir(parents=True, exist_ok=True)
-        with _file_lock(folder / f"{source.name}.lock"):
+        from filelock import FileLock
+
+        with FileLock(folder / f"{source.name}.lock"):
             if refresh:
                 target.unlink(missing_ok=True)
                 record.unlink(missing_ok=True)
@@ -248,24 +248,6 @@ def copied(answer: HTTPResponse, file: BinaryIO, most: int, advance: Callable[[i
         count += got
         if advance is not None:
             advance(got)
-
-
-class _file_lock(Scoped):
-    """Hold an exclusive lock of a file; the system releases it if the process ends."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def _before(self) -> list[Any]:
-        return []
-
-    def _enter(self, before: list[Any]) -> None:
-        before.append(open(self._path, "wb"))  # noqa: SIM115 - _leave closes it
-        fcntl.flock(before[0], fcntl.LOCK_EX)
-
-    def _leave(self, before: list[Any], kind: type[BaseException] | None) -> None:
-        for lock in before:
-            lock.close()
 
 
 @contextlib.contextmanager

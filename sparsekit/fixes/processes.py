@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import threading
+from typing import IO, TYPE_CHECKING
 
 from ..base.errors import SparsekitError
+from ..base.platform import ended_by_system
 
 if TYPE_CHECKING:
     from .observe import Run
@@ -24,7 +27,7 @@ class Lost(SparsekitError):
 def observed_apart(program: bytes, steps: int, turned: bool, limit: float) -> Run:
     """What ``runner.observed`` gives, in a fresh process.
 
-    The process ends with this one, however this one ends: it holds the end of a pipe that closes then.  There are no files.
+    The process ends with this one, however this one ends: its input, which stays open, closes then.  There are no files.
 
     Parameters
     ----------
@@ -41,28 +44,37 @@ def observed_apart(program: bytes, steps: int, turned: bool, limit: float) -> Ru
     Lost
         If the process does not answer in time, or is ended by a signal.
     """
-    reading, writing = os.pipe()
     environment = {"PYTHONHASHSEED": "0", **os.environ, "PYTHONPATH": os.pathsep.join(one or os.getcwd() for one in sys.path)}
-    command = [sys.executable, "-P", "-m", "sparsekit.fixes.runner", str(reading)]
-    try:
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              env=environment, pass_fds=(reading,)) as other:
-            try:
-                answer, said = other.communicate(pickle.dumps((program, steps, turned)), limit)
-            except subprocess.TimeoutExpired:
-                raise Lost(f"The process that ran the step did not end within {limit:g} seconds.",
-                           hint="give try_fixes a shorter step, or more seconds: timeout=3600.") from None
-            finally:
-                other.kill()
-    finally:
-        os.close(reading)
-        os.close(writing)
+    command = [sys.executable, "-P", "-m", "sparsekit.fixes.runner"]
+    with subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=environment) as other:
+        pipe, other.stdin = other.stdin, None  # ``communicate`` would close it
+        assert pipe is not None
+        giving = threading.Thread(target=_give, args=(pipe, pickle.dumps((program, steps, turned))), daemon=True)
+        giving.start()
+        try:
+            answer, said = other.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise Lost(f"The process that ran the step did not end within {limit:g} seconds.",
+                       hint="give try_fixes a shorter step, or more seconds: timeout=3600.") from None
+        finally:
+            other.kill()
+            giving.join()
+            pipe.close()
     if other.returncode:
         raise Lost(f"The process that ran the step {_ending(other.returncode)}.{_last_line(said)}", hint=_hint(other.returncode))
     found: Run | SparsekitError = pickle.loads(answer)
     if isinstance(found, SparsekitError):
         raise found
     return found
+
+
+def _give(pipe: IO[bytes], request: bytes) -> None:
+    """Write a request; a process that has ended takes no more."""
+    left = memoryview(request)
+    with contextlib.suppress(OSError):
+        while left:
+            left = left[pipe.write(left):]
 
 
 def _ending(status: int) -> str:
@@ -73,7 +85,7 @@ def _ending(status: int) -> str:
 
 
 def _hint(status: int) -> str:
-    if -status == signal.SIGKILL:
+    if ended_by_system(status):
         return "the system does so when memory runs out: try a smaller model or batch."
     return "run the step in a process of its own, python train.py, to see what ends it."
 

@@ -11,7 +11,7 @@ import pickle
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from ..base.errors import SparsekitError
 from . import torch_programs
@@ -80,11 +80,12 @@ def _states(program: bytes) -> Sizes:
 
 
 def main() -> None:
-    """Answer one request.  The argument is the end of a pipe that closes when the process that asks is gone."""
-    answer = os.fdopen(os.dup(1), "wb")
-    threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
-    arguments = pickle.load(sys.stdin.buffer)
+    """Answer one request.  The input that it comes by closes when the process that asks is gone."""
+    asked, answer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    arguments = pickle.load(asked)
+    threading.Thread(target=_end_with, args=(asked,), daemon=True).start()
     sys.stderr = sys.stdout
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
@@ -97,8 +98,8 @@ def main() -> None:
     os._exit(0)  # whatever the step has started
 
 
-def _end_with(pipe: int) -> None:
-    os.read(pipe, 1)
+def _end_with(pipe: BinaryIO) -> None:
+    pipe.read(1)
     os._exit(1)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import collections
 import itertools
-import os
-import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from .allocations import Entry
     from .columns import Given
 
-__all__ = ["MAX_CHANGES", "ROLE_OF_OUTPUT", "MemoryTracker", "process_bytes", "process_peak_bytes"]
+__all__ = ["MAX_CHANGES", "ROLE_OF_OUTPUT", "MemoryTracker"]
 
 #: Allocations and frees that are kept one by one, of 16 bytes each; above that, states between the highest ones are left out.
 MAX_CHANGES = 4_000_000
@@ -39,7 +37,6 @@ ROLE_OF_OUTPUT = {"forward": "activation", "io": "input", "transfer": "input"}
 _CHANGES = {name: column_type(SCHEMA["changes"][name]) for name in ("time", "holding", "count", "met")}
 _ROLE_OF_INPUT = {"forward": "input", "io": "input", "transfer": "input"}
 _NO_ROLES: dict[str, str] = {}
-PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 class Holding(NamedTuple):
@@ -328,32 +325,3 @@ def highest(steps: Array, most: int) -> Array:
     sums = np.cumsum(steps)
     tops = [int(begin + np.argmax(sums[begin:end])) for begin, end in itertools.pairwise([*begins.tolist(), len(steps)])]
     return np.unique([*tops, *(begins[1:] - 1).tolist(), len(steps) - 1])
-
-
-def process_bytes() -> int | None:
-    """Memory that the whole process holds now, in bytes; None where the system does not say."""
-    try:
-        file = os.open("/proc/self/statm", os.O_RDONLY)  # a stream takes several times as long, and profilers begin and end often
-        try:
-            return int(os.read(file, 256).split()[1]) * PAGE
-        finally:
-            os.close(file)
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def process_peak_bytes() -> int | None:
-    """Most memory that the whole process ever held, in bytes; None where the system does not say."""
-    try:
-        with open("/proc/self/status", "rb") as stream:
-            for line in stream:
-                if line.startswith(b"VmHWM:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        import resource
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

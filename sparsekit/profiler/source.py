@@ -7,12 +7,12 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from ..base.platform import process_bytes, process_peak_bytes
 from ..base.signal_safe import undisturbed
 from ..base.weak_references import weak_references
 from ..core import hooks
 from .clock import Clock
 from .event_store import Log
-from .memory import process_bytes, process_peak_bytes
 from .recorder import Recorder
 from .stored import Stored
 

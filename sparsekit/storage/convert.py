@@ -68,14 +68,15 @@ def _lazy_zeros(store: Sparse) -> Array:
     numpy requests huge pages, with which ten thousand values scattered over 4 GB would take all of it.
     """
     size = math.prod(store.shape) * store.dtype.itemsize
-    if size < SMALL_PAGES or store.nnz * mmap.PAGESIZE > size or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+    small_pages: int | None = getattr(mmap, "MADV_NOHUGEPAGE", None)  # Linux's
+    if size < SMALL_PAGES or store.nnz * mmap.PAGESIZE > size or small_pages is None:
         return np.zeros(store.shape, store.dtype)
     try:
-        pages = mmap.mmap(-1, size)
+        pages: Any = mmap.mmap(-1, size)  # Any: Windows has no madvise
     except (OSError, OverflowError) as error:
         raise MemoryError(f"{size:,} bytes for a dense array of shape {tuple(store.shape)}: {error}") from None
     with contextlib.suppress(OSError):  # a system that was built without huge pages refuses the advice
-        pages.madvise(mmap.MADV_NOHUGEPAGE)
+        pages.madvise(small_pages)
     return np.frombuffer(pages, store.dtype).reshape(store.shape)
 
 

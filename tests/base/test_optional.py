@@ -134,7 +134,7 @@ def imported():
                 continue
             for name, purpose in named(node):
                 found.setdefault(name.partition(".")[0], set()).update({purpose} - {None})
-    known = {"", "numpy", "scipy", "sparsekit", *sys.stdlib_module_names}
+    known = {"", "filelock", "numpy", "scipy", "sparsekit", *sys.stdlib_module_names}
     return {name: purposes for name, purposes in found.items() if name not in known}
 
 

@@ -158,7 +158,7 @@ def call(array, name, arguments):
 def main():
     warnings.simplefilter("ignore")
     mx.nd.dot(mx.nd.ones((2, 2)).tostype("csr"), mx.nd.ones((2, 2)))  # loads the compiler
-    with open("/proc/self/statm") as file:
+    with open("/proc/self/statm", encoding="utf-8") as file:
         held = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (held + BYTES, held + BYTES))
     if sys.argv[1:] == ["operators"]:

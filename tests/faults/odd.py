@@ -271,7 +271,7 @@ def main(part, parts, *chosen):
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     sys.stdout.reconfigure(errors="backslashreplace")
-    shown, sys.stdout = sys.stdout, open(os.devnull, "w")  # noqa: SIM115 - callbacks print
+    shown, sys.stdout = sys.stdout, open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - callbacks print
     signal.signal(signal.SIGALRM, late)
     stored()
     store_of_servers()

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base import files, scoped
+from sparsekit.base import files, platform, scoped
 from sparsekit.base.files import written
 
 SAVE = """
@@ -128,7 +128,7 @@ def test_where_the_file_system_has_no_locks(tmp_path, monkeypatch):
     def unsupported(*_):
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(files.fcntl, "flock", unsupported)
+    monkeypatch.setattr(platform._fcntl, "flock", unsupported)
     path = tmp_path / "file"
     (tmp_path / ".file.tmp").write_bytes(b"whose is it?")
     for text in (b"one", b"two"):

@@ -250,7 +250,7 @@ def test_what_cannot_be_judged_is_refused_by_name(name, tmp_path):
 
 
 def test_an_open_file_cannot_be_sent():
-    with open(__file__) as file:
+    with open(__file__, encoding="utf-8") as file:
         assert "file holds a _io.TextIOWrapper, which cannot be sent" in tried(lambda: float(len(file.name))).refusal
 
 

@@ -122,8 +122,8 @@ def write_map(path: Path) -> None:
             subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "call_map", "-p", "no:cacheprovider", "--timeout=60",
                             *arguments.split()], cwd=ROOT, env=environment, check=False)
             if part.exists():
-                join(json.loads(part.read_text()), tests, functions)
-    path.write_text(json.dumps({"tests": tests, "functions": functions}))
+                join(json.loads(part.read_text(encoding="utf-8")), tests, functions)
+    path.write_text(json.dumps({"tests": tests, "functions": functions}), encoding="utf-8")
 
 
 def join(found: dict[str, Any], tests: list[tuple[str, float]], functions: dict[str, list[int]]) -> None:

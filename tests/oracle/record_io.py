@@ -120,7 +120,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name, text in CSV.items():
-            with open(name, "w") as file:
+            with open(name, "w", encoding="utf-8") as file:
                 file.write(text)
         kinds = [("array", array_case, ARRAYS), ("resize", resize_case, RESIZED), ("prefetch", prefetch_case, PREFETCHED),
                  ("csv", csv_case, CSVS)]

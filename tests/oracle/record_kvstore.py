@@ -20,5 +20,5 @@ if __name__ == "__main__":
             found[name] = call()
         except (AssertionError, AttributeError, TypeError, ValueError, mx.MXNetError):
             continue
-    with open(sys.argv[1], "w") as file:
+    with open(sys.argv[1], "w", encoding="utf-8") as file:
         file.write("{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in found.items()) + "\n}\n")

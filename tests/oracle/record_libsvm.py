@@ -41,7 +41,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name, text in FILES.items():
-            with open(name, "w") as file:
+            with open(name, "w", encoding="utf-8") as file:
                 file.write(text)
         # Threads of the iterator race: a case that works on one run kills the process on another.
         found = recording.record_each(len(CASES), lambda number: batches(CASES[number]), tries=20)

@@ -89,4 +89,4 @@ if __name__ == "__main__":
         {"torch": torch_trace, "mxnet": mxnet_trace}[sys.argv[1]](path)
         document = small(json.loads(path.read_text()))
     lines = ",\n".join(json.dumps(event) for event in document.pop("traceEvents"))
-    Path(sys.argv[2]).write_text(json.dumps(document)[:-1] + f', "traceEvents": [\n{lines}\n]}}\n')
+    Path(sys.argv[2]).write_text(json.dumps(document)[:-1] + f', "traceEvents": [\n{lines}\n]}}\n', encoding="utf-8")

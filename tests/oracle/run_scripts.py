@@ -84,14 +84,15 @@ def run(name, clone, library, python, folder):
     os.makedirs(folder, exist_ok=True)
     equal_terms.write_data(name, folder)
     for file in files:
-        pathlib.Path(folder, f"{file}.py").write_text(with_library(text_of(clone, f"{place}/{file}.py"), library))
+        text = with_library(text_of(clone, f"{place}/{file}.py"), library)
+        pathlib.Path(folder, f"{file}.py").write_text(text, encoding="utf-8")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     found = []
     for number, (script, arguments) in enumerate(runs):
         done = subprocess.run([python, str(PROGRAMS / "equal_terms.py"), library, script, *arguments.split()], cwd=folder,
                               env=environment, capture_output=True, text=True, timeout=600)
         text = done.stdout + done.stderr
-        pathlib.Path(folder, f"log{number}.txt").write_text(text)
+        pathlib.Path(folder, f"log{number}.txt").write_text(text, encoding="utf-8")
         if done.returncode and (library, script) not in FAIL_AT_THE_END:
             raise RuntimeError(f"{name} under {library}: {script} {arguments}\n{text[-3000:]}")
         found.append(numbers_of(name, number, done.stdout if name == "numpy_ops" and number else text, folder))

@@ -98,7 +98,7 @@ def write_libsvm(path, rows, features, seed, stored=8):
     """Rows whose label follows from a few of their columns."""
     random = np.random.RandomState(seed)
     direction = np.random.RandomState(77).normal(0, 1, 512)
-    with open(path, "w") as file:
+    with open(path, "w", encoding="utf-8") as file:
         for _ in range(rows):
             columns = np.sort(random.choice(512, stored, replace=False))
             values = np.round(random.uniform(0.25, 1, stored), 3)
@@ -112,7 +112,7 @@ def write_ratings(path, rows, seed):
     random = np.random.RandomState(seed)
     users, items = random.randint(1, 60, rows), random.randint(1, 40, rows)
     ratings = 1 + (users * 7 + items * 3) % 9 / 2
-    with open(path, "w") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.writelines(f"{user}::{item}::{rating}::0\n" for user, item, rating in zip(users, items, ratings, strict=True))
 
 
@@ -122,7 +122,7 @@ def write_adult(path, rows, seed):
     kinds = {"workclass": ["Private", "State-gov", "Self-emp-inc"], "education": ["Bachelors", "HS-grad", "Masters", "11th"],
              "marital": ["Never-married", "Divorced"], "occupation": ["Sales", "Tech-support", "Craft-repair"],
              "relationship": ["Husband", "Wife", "Unmarried"], "gender": ["Female", "Male"], "country": ["Cuba", "India", "Peru"]}
-    with open(path, "w") as file:
+    with open(path, "w", encoding="utf-8") as file:
         for _ in range(rows):
             one = {name: values[random.randint(len(values))] for name, values in kinds.items()}
             age, years, hours = random.randint(18, 70), random.randint(1, 16), random.randint(10, 60)
@@ -152,7 +152,7 @@ def write_wikitext(folder):
              "then"]
     for name, lines, seed in (("train", 120, 1), ("valid", 40, 2), ("test", 40, 3)):
         random = np.random.RandomState(seed)
-        with open(os.path.join(folder, f"wiki.{name}.tokens"), "w") as file:
+        with open(os.path.join(folder, f"wiki.{name}.tokens"), "w", encoding="utf-8") as file:
             for _ in range(lines):
                 place, line = random.randint(len(words)), []
                 for _ in range(random.randint(4, 12)):
@@ -179,10 +179,10 @@ def write_sick(folder):
             shared = len(set(sides[0]) & set(sides[1])) / len(set(sides[0]) | set(sides[1]))
             texts["sim.txt"].append(str(round(1 + 4 * shared, 1)))
         for name, lines in texts.items():
-            with open(os.path.join(folder, "sick", part, name), "w") as file:
+            with open(os.path.join(folder, "sick", part, name), "w", encoding="utf-8") as file:
                 file.writelines(line + "\n" for line in lines)
     os.makedirs(os.path.join(folder, "glove"), exist_ok=True)
-    with open(os.path.join(folder, "glove", "glove.840B.300d.txt"), "w") as file:
+    with open(os.path.join(folder, "glove", "glove.840B.300d.txt"), "w", encoding="utf-8") as file:
         file.writelines(word + " " + " ".join(f"{value:.3f}" for value in random.normal(0, 0.3, 20)) + "\n" for word in words)
 
 
@@ -205,7 +205,7 @@ def write_data(name, folder):
         write_adult(os.path.join(data, "adult.test"), 200, 2)
     elif name == "tree_lstm":
         write_sick(data)
-        with open(os.path.join(folder, "tqdm.py"), "w") as file:  # a bar of progress that shows nothing
+        with open(os.path.join(folder, "tqdm.py"), "w", encoding="utf-8") as file:  # a bar of progress that shows nothing
             file.write("def tqdm(steps, *args, **kwargs):\n    return steps\n")
     elif name == "word_language_model":
         write_wikitext(data)

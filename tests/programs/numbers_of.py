@@ -35,7 +35,8 @@ def numbers_of(name, number, text, folder):
     if name == "lstm_crf":
         found["tags"] = [float(tag) for line in re.findall(r"\[((?:\d, )+\d)\]\)", text) for tag in line.split(",")]
     if name.startswith("profiler"):
-        with open(os.path.join(folder, next(file for file in os.listdir(folder) if file.startswith("profile_")))) as file:
+        trace = next(file for file in os.listdir(folder) if file.startswith("profile_"))
+        with open(os.path.join(folder, trace), encoding="utf-8") as file:
             events = json.load(file)["traceEvents"]
         ran = [event["name"].strip("[]") for event in events if event.get("ph") in ("B", "X")]
         wanted = {"profiler_matmul": ("dot",), "profiler_ndarray": (

@@ -151,7 +151,7 @@ def matrix_factorization(mx, run):
     net = mx.sym.LinearRegressionOutput(data=score, label=mx.sym.Variable("score"))
 
     def ratings(name):
-        with open(f"data/ml-10M100K/{name}") as file:
+        with open(f"data/ml-10M100K/{name}", encoding="utf-8") as file:
             users, items, scores = zip(*(line.split("::")[:3] for line in file), strict=True)
         arrays = mx.nd.array(users, dtype="int32"), mx.nd.array(items), mx.nd.array(scores)
         return mx.io.PrefetchingIter(mx.io.NDArrayIter(data={"user": arrays[0], "item": arrays[1]}, label={"score": arrays[2]},
@@ -184,7 +184,7 @@ def wide_deep(mx, run):
 
     def read(path):
         places, dense, labels = [], [], []
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             for line in file:
                 row = dict(zip(names, (field.strip() for field in line.split(",")), strict=True))
                 row_age = str(np.digitize(float(row["age"]), [18, 25, 30, 35, 40, 45, 50, 55, 60, 65]))
@@ -324,7 +324,7 @@ class Pairs:
 
     def __init__(self, nd, part, numbers):
         def lines(name):
-            with open(f"data/sick/{part}/{name}") as file:
+            with open(f"data/sick/{part}/{name}", encoding="utf-8") as file:
                 return file.read().splitlines()
 
         def tree(line):
@@ -404,9 +404,9 @@ def tree_lstm(mx, run):
     words = ["<blank>", "<unk>", "<s>", "</s>"]
     for side in "ab":
         for part in ("train", "dev", "test"):
-            with open(f"data/sick/{part}/{side}.toks") as file:
+            with open(f"data/sick/{part}/{side}.toks", encoding="utf-8") as file:
                 words += [word for word in dict.fromkeys(file.read().split()) if word not in words]
-    with open("data/glove/glove.840B.300d.txt") as file:
+    with open("data/glove/glove.840B.300d.txt", encoding="utf-8") as file:
         vectors = {line.split()[0]: [float(value) for value in line.split()[1:]] for line in file}
     numbers = {word: number for number, word in enumerate(words)}
     train, dev, test = (Pairs(nd, part, numbers) for part in ("train", "dev", "test"))

@@ -33,6 +33,7 @@ import numpy as np
 from ...base import rng
 from ...base.entry import entry
 from ...base.errors import ConversionError, WorkerError
+from ...base.platform import anonymous_file, has_anonymous_files
 from ...base.signal_safe import undisturbed
 from ...base.weak_references import Living
 from .batchify import default_batchify_fn
@@ -52,7 +53,9 @@ SHARED_FROM = 1 << 16
 ALIGNMENT = 64
 #: Requests that a worker has at a time.  Its answers are small, so the pipe takes them before they are read; without
 #: shared memory an answer may fill the pipe, and two processes that both write would deadlock.
-UNANSWERED = 2 if hasattr(os, "memfd_create") else 1
+UNANSWERED = 2 if has_anonymous_files() else 1
+#: Whose functions take other types of pipes on Windows, where they are not called.
+_handles: Any = reduction
 #: Seconds that a worker gets to end by itself.
 PATIENCE = 1.0
 
@@ -98,7 +101,7 @@ def _shared(buffers: list[Any]) -> tuple[int, list[tuple[int, int]]]:
     for buffer in buffers:
         places.append((end, buffer.nbytes))
         end += -(-buffer.nbytes // ALIGNMENT) * ALIGNMENT
-    descriptor = os.memfd_create("sparsekit-batch")
+    descriptor = anonymous_file("sparsekit-batch")
     os.ftruncate(descriptor, end)
     with mmap.mmap(descriptor, end) as memory:
         view = np.frombuffer(memory, np.uint8)
@@ -111,13 +114,13 @@ def _shared(buffers: list[Any]) -> tuple[int, list[tuple[int, int]]]:
 def _send(pipe: Connection, ticket: int, value: object) -> None:
     """Hand a batch over."""
     head, buffers = _packed(value)
-    if not hasattr(os, "memfd_create") or sum(buffer.nbytes for buffer in buffers) < SHARED_FROM:
+    if not has_anonymous_files() or sum(buffer.nbytes for buffer in buffers) < SHARED_FROM:
         pipe.send((ticket, head, [bytearray(buffer) for buffer in buffers], None))
         return
     descriptor, places = _shared(buffers)
     try:
         pipe.send((ticket, head, None, places))
-        reduction.send_handle(pipe, descriptor, os.getppid())
+        _handles.send_handle(pipe, descriptor, os.getppid())
     finally:
         os.close(descriptor)
 
@@ -126,7 +129,7 @@ def _received(pipe: Connection) -> tuple[int, Any]:
     """Receive a ticket and its result: a batch, or a ``_Failure``."""
     ticket, head, buffers, places = pipe.recv()
     if places is not None:
-        descriptor = reduction.recv_handle(pipe)
+        descriptor = _handles.recv_handle(pipe)
         try:
             memory = memoryview(mmap.mmap(descriptor, 0))
         finally:

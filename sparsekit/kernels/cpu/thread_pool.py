@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.errors import SparsekitError
+from ...base.platform import leave_processor
 from ...base.signal_safe import undisturbed
 from .intrinsic_names import (
     ACQUIRE,
@@ -168,21 +169,10 @@ def _help(shared_state, number, looks):
         _attend(shared_state, number, looks)
 
 
-def _leave(processor: int) -> None:
-    """Move the calling thread to another processor now, and then restore its affinity."""
-    allowed = os.sched_getaffinity(0)
-    if len(allowed) > 1:
-        try:
-            os.sched_setaffinity(0, allowed - {processor})
-            os.sched_setaffinity(0, allowed)
-        except OSError:  # the other processors were taken away meanwhile
-            return
-
-
 def _run_helper(state: Array, number: int) -> None:
     while True:
         _help(state, number, SPIN_LIMIT)
-        _leave(int(state[LEADER]))
+        leave_processor(int(state[LEADER]))
         _attend(state, number, SPIN_LIMIT)
 
 

@@ -450,7 +450,8 @@ def test_the_page_runs_as_it_is_written(torch, capsys):
 
 def test_a_script_is_profiled_with_pytorch(torch, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    Path("train.py").write_text("import torch\nemb = torch.nn.Embedding(9000, 8)\nemb(torch.arange(5)).sum().backward()\n")
+    Path("train.py").write_text("import torch\nemb = torch.nn.Embedding(9000, 8)\nemb(torch.arange(5)).sum().backward()\n",
+                                encoding="utf-8")
     assert cli.main(["profile", "--torch", "train.py"]) == 0
     printed = capsys.readouterr().err
     assert "aten::embedding_dense_backward" in printed

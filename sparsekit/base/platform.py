@@ -1,0 +1,134 @@
+"""What differs between Linux, macOS and Windows, each with a way that works everywhere.
+
+Nothing else in the package names a function that one of these systems lacks, except the parts that start processes by Ray.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import mmap
+import os
+import sys
+from collections.abc import Callable
+from types import ModuleType
+
+__all__ = ["OPEN_SAFELY", "anonymous_file", "by_psutil", "can_lock", "ended_by_system",
+           "has_anonymous_files", "is_own", "leave_processor", "process_bytes", "process_peak_bytes", "try_lock", "usable_cores"]
+
+
+def _module(name: str) -> ModuleType | None:
+    """A module that not every system has, of the standard library or psutil; None where it is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+_fcntl = _module("fcntl")
+
+#: Flags for opening a file by its own name, not through a link, unchanged, and not for child processes.
+OPEN_SAFELY: int = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_NOINHERIT", "O_BINARY"))
+
+_KILL = 9
+
+
+def can_lock() -> bool:
+    """Whether an open file can be locked, so that other processes see who writes it, and renamed or removed meanwhile."""
+    return _fcntl is not None
+
+
+def try_lock(descriptor: int) -> None:
+    """Lock an open file until it is closed, or its process ends.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process, or another opening of the file, holds the lock.
+    OSError
+        If this system, or the file's, has no locks.
+    """
+    if _fcntl is None:
+        raise OSError("this system has no locks of open files")
+    _fcntl.flock(descriptor, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+
+
+def is_own(found: os.stat_result) -> bool:
+    """Whether a file belongs to the user of this process; True where files do not say."""
+    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+
+
+def has_anonymous_files() -> bool:
+    """Whether the system has files in memory that vanish with their last user."""
+    return hasattr(os, "memfd_create")
+
+
+def anonymous_file(name: str) -> int:
+    """A descriptor of an empty file in memory, where ``has_anonymous_files()``."""
+    make: Callable[[str], int] = getattr(os, "memfd_create")  # noqa: B009 - not an attribute on every system
+    return make(name)
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    allowed: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+    return os.cpu_count() or 1 if allowed is None else len(allowed(0))
+
+
+def leave_processor(processor: int) -> None:
+    """Move the calling thread to another processor now, and then restore its affinity; does nothing where a system has none."""
+    allowed: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+    allow: Callable[[int, set[int]], None] | None = getattr(os, "sched_setaffinity", None)
+    if allowed is None or allow is None:
+        return
+    before = allowed(0)
+    if len(before) > 1:
+        with contextlib.suppress(OSError):  # the other processors were taken away meanwhile
+            allow(0, before - {processor})
+            allow(0, before)
+
+
+def ended_by_system(status: int) -> bool:
+    """Whether a process with this exit status was killed, as systems do when memory runs out."""
+    return status == -_KILL
+
+
+def process_bytes() -> int | None:
+    """Memory that the whole process holds now, in bytes; None where neither the system nor psutil says."""
+    try:
+        file = os.open("/proc/self/statm", os.O_RDONLY)  # a stream takes several times as long, and profilers begin and end often
+        try:
+            return int(os.read(file, 256).split()[1]) * mmap.PAGESIZE
+        finally:
+            os.close(file)
+    except (OSError, ValueError, IndexError):
+        return next(iter(by_psutil("memory_info", "rss")), None)
+
+
+def process_peak_bytes() -> int | None:
+    """Most memory that the whole process ever held, in bytes; None where neither the system nor psutil says."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/status", "rb") as stream:
+        for line in stream:
+            if line.startswith(b"VmHWM:"):  # getrusage would count the memory of the parent before the process began
+                return int(line.split()[1]) * 1024
+    resource = _module("resource")
+    if resource is None:
+        return next(iter(by_psutil("memory_info", "peak_wset")), None)
+    peak = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def by_psutil(asked: str, field: str) -> list[int]:
+    """What psutil answers, where ipykernel or something else has installed it: a list of one number, or of none.
+
+    Parameters
+    ----------
+    asked : {"memory_info", "virtual_memory"}
+        Of this process, or of the machine.
+    field : str
+    """
+    psutil = _module("psutil")
+    if psutil is None:
+        return []
+    found = psutil.virtual_memory() if asked == "virtual_memory" else psutil.Process().memory_info()
+    return [int(getattr(found, field))] if hasattr(found, field) else []

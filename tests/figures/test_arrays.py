@@ -123,6 +123,8 @@ def test_the_finding_says_what_an_array_is_like():
     assert array_finding(read_array(array)) == (
         "csr 3 × 1,000: 3 stored values (0.1 %), 68 B; dense it would take 12.0 kB, 176× as much. "
         "Rows store 0 to 2 values, 1 is empty.")  # fmt: skip
+    emptier = mx.nd.sparse.csr_matrix(([1.0, 2, 3], [0, 2, 2], [0, 2, 3, 3, 3]), shape=(4, 1000))
+    assert array_finding(read_array(emptier)).endswith("Rows store 0 to 2 values, 2 are empty.")
     rows = mx.nd.sparse.row_sparse_array((np.ones((2, 4)), [1, 5]), shape=(100, 4), dtype="float32")
     assert "8 stored values (2 %) in 2 of 100 rows, 48 B" in array_finding(read_array(rows))
 
@@ -281,3 +283,7 @@ def test_no_number_of_a_component_is_cut_short_and_values_stand_below_their_indi
             assert f">{number}<" in svg
     cells = [mark for mark in array_figure(wide).of(Rect) if mark.key == "entry 0"]
     assert {(mark.x0, mark.x1) for mark in cells} == {(cells[0].x0, cells[0].x1)}
+
+
+def test_blocks_are_64_along_each_axis_by_default():
+    assert bin_density(mx.nd.sparse.csr_matrix(np.eye(640, dtype="float32"))).counts.shape == (64, 64)

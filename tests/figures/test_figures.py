@@ -13,7 +13,7 @@ import pytest
 
 from sparsekit.base.errors import MissingPackageError, UnsupportedError
 from sparsekit.figures import html_page
-from sparsekit.figures.kit import Area, Axis, Figure, Line, Panel, Rect, Table
+from sparsekit.figures.kit import Area, Axis, Figure, Line, Panel, Raster, Rect, Table
 from sparsekit.figures.layout import Layout
 from sparsekit.figures.svg import to_svg
 from sparsekit.figures.text import clean, ticks
@@ -227,3 +227,22 @@ def test_panels_of_one_scale_are_aligned_and_others_take_the_room_that_they_have
                     [Axis(0, "left", ticks=((0.5, "a label of many letters"),))])  # fmt: skip
     one, other, alone = Layout(figure, 1000).boxes
     assert one.left == other.left > alone.left
+
+
+def test_the_narrow_form_is_for_what_is_narrower_than_its_bound():
+    narrow = Figure("narrow form", "", [Panel((0.0, 1.0), (0.0, 1.0), 100.0)])
+    figure = Figure("wide form", "", [Panel((0.0, 1.0), (0.0, 1.0), 100.0)], narrow=narrow, narrow_below=500.0)
+    assert ["narrow form" in figure.svg(width) for width in (499, 500, 501)] == [True, False, False]
+
+
+def test_matplotlib_draws_a_raster_where_its_marks_say():
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure as Sheet
+
+    shades = np.array([[0.0, 1.0], [0.25, 0.5]])
+    figure = Figure("shades", "", [Panel((0.0, 10.0), (0.0, 4.0), 100.0)])
+    figure.add(Raster(0, "sparse", 2.0, 8.0, 1.0, 3.0, shades))
+    ax = figure.on(Sheet().subplots())
+    image, = ax.images or ax.child_axes[0].images
+    assert tuple(image.get_extent()) == (2.0, 8.0, 3.0, 1.0)
+    np.testing.assert_allclose(image.get_array()[..., 3], shades)

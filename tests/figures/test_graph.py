@@ -318,3 +318,10 @@ def test_an_edge_is_as_wide_as_its_bytes_let_it_be():
     assert widths[1] == pytest.approx(THIN + (WIDE - THIN) * 0.1)
     assert widths[2] == THIN
     assert widths[3] == widths[4] == UNKNOWN
+
+
+def test_cards_side_by_side_fit_a_page():
+    """At the width at which cards stand side by side, letters are not made smaller than a tenth below their size."""
+    data = {"nodes": [variable(f"v{number}", [4, 4]) for number in range(ABREAST)]}
+    nodes, _ = folded(read_graph(data))
+    assert arrange(nodes, [100.0] * ABREAST).width <= 1.1 * graph_figure(data).narrow_below

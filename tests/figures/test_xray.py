@@ -190,3 +190,12 @@ def test_arrays_that_do_not_fit_the_batch_are_refused(upstream):
         xray(batches(1), upstream=upstream)
     with pytest.raises(ShapeError, match="The gradient has 31 rows, the batch 30 columns"):
         xray(batches(1), gradient=mx.nd.sparse.zeros("row_sparse", (31, 2)))
+
+
+def test_names_of_rows_and_units_stand_in_the_middle_of_their_cells():
+    figure = xray(batches(1)[0], 3)
+    for panel in (0, 1):
+        ticks = {place for mark in figure.of(Axis) if (mark.panel, mark.side) == (panel, "bottom") for place, _ in mark.ticks}
+        middles = {round((mark.x0 + mark.x1) / 2, 6) for mark in figure.of(Rect) if mark.panel == panel}
+        assert middles
+        assert middles <= ticks

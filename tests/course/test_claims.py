@@ -271,22 +271,6 @@ def html_of(cell: Any) -> str:
     return "\n".join(output.get("data", {}).get("text/html", "") for output in cell.outputs)
 
 
-def test_misconceptions_about_bytes_on_the_wire_are_those_of_their_numbers():
-    """Words that repeat, and numbers of rows: forgetting one or both gives each of the known wrong answers."""
-    said = printed(cell_with("12_many_machines", "rows = rows_of"))
-    words, rows = map(value, re.match(r"([\d,]+) words, ([\d,]+) different", said).groups())
-    whole = 2 * 4 * 2_000_000
-    wrong = dict(questions("12_many_machines")["predict"]["wire"]["wrong"])
-    repeats, numbers = whole / (words * 16), whole / (rows * 8)
-    assert set(wrong) == {round(repeats), round(numbers), round(whole / (words * 8))}
-    assert "index" in wrong[round(numbers)]
-    assert "many times" in wrong[round(repeats)]
-    assert "index" not in wrong[round(repeats)]
-    both = wrong[round(whole / (words * 8))]
-    assert "index" in both
-    assert "many times" in both
-
-
 def test_a_faster_processor_gives_the_cable_the_share_that_the_text_says():
     names: dict[str, Any] = {}
     exec(cell_with("12_many_machines", "def step_seconds").source, names)

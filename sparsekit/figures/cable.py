@@ -102,8 +102,8 @@ def cable_figure(tables: Sequence[Crossed]) -> Figure:
 
     figure = drawn(math.inf)
     if len(figure.panels) > 1:
-        most = largest.of_whole
-        figure.interaction = Interaction(frames=[*(drawn(most * part / FRAMES) for part in range(1, FRAMES)), figure], seconds=0.5)
+        frames = [drawn(largest.of_whole * part / FRAMES) for part in range(1, FRAMES)]
+        figure.interaction = Interaction(frames=[*frames, figure], seconds=0.5)
     return figure
 
 
@@ -129,14 +129,15 @@ def _title(one: Crossed) -> str:
     name = clean(one.key, 60)
     if one.kind == "dense" or not one.bytes < one.of_whole:
         return f"{name}: a step moves {format_bytes(one.bytes)}"
-    return f"{name}: its rows cross in {format_bytes(one.bytes)}, {format_ratio(one.of_whole / one.bytes)} fewer bytes than the whole table"
+    fewer = format_ratio(one.of_whole / one.bytes)
+    return f"{name}: its rows cross in {format_bytes(one.bytes)}, {fewer} fewer bytes than the whole table"
 
 
 def _finding(one: Crossed) -> str:
     ways = [f"{verb} {rows:,.0f}" for verb, (rows, size, _) in (("pulls", one.pulled), ("pushes", one.pushed)) if size]
     share = max(one.pulled[0], one.pushed[0]) / max(one.rows, 1)
-    said = [f"A step of a worker {' and '.join(ways)} of {counted(one.rows, 'row')} ({format_density(share)}): "
-            f"{format_bytes(one.bytes)}."]  # fmt: skip
+    rows = f"{counted(one.rows, 'row')} ({format_density(share)})"
+    said = [f"A step of a worker {' and '.join(ways)} of {rows}: {format_bytes(one.bytes)}."]
     if one.kind != "dense":
         said.append(f"The whole table would take {format_bytes(one.of_whole)}.")
     if len(one.servers) > 1:
@@ -151,8 +152,8 @@ def _together(servers: Sequence[Server]) -> list[Server]:
     if len(servers) <= MOST:
         return list(servers)
     rest = servers[MOST - 1 :]
-    rows, pulled, pushed = (sum(server[at] for server in rest) for at in (1, 2, 3))
-    return [*servers[: MOST - 1], Server(f"{len(rest)} more", int(rows), pulled, pushed)]
+    rows, pulled, pushed = zip(*(server[1:] for server in rest), strict=True)
+    return [*servers[: MOST - 1], Server(f"{len(rest)} more", sum(rows), sum(pulled), sum(pushed))]
 
 
 def _side(figure: Figure, panel: int, whole: Crossed, one: Crossed, sent: float) -> None:

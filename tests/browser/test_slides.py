@@ -23,7 +23,8 @@ WRITTEN = """() => {
         }
     };
     const slide = document.querySelector(".slide.now");
-    for (const root of [slide, document.querySelector("nav")]) scan(root, 1, node => node.checkVisibility({ visibilityProperty: true }));
+    const seen = node => node.checkVisibility({ visibilityProperty: true });
+    for (const root of [slide, document.querySelector("nav")]) scan(root, 1, seen);
     for (const image of slide.querySelectorAll("img")) {
         const holder = document.body.appendChild(document.createElement("div"));
         holder.innerHTML = decodeURIComponent(image.src.slice(image.src.indexOf(",") + 1));

@@ -100,6 +100,7 @@ class Layout:
     """
 
     def __init__(self, figure: Drawing, width: float) -> None:
+        figure.check()
         self.figure, self.width, self.narrow = figure, width, width < FEW
         room = width - 2 * EDGE
         self.title = wrap(clean(figure.title, 300), room, TITLE * 1.08, 3)

@@ -14,7 +14,7 @@ from ..base.formatting import counted
 from .arguments import mapping_of, text_of
 from .figure import Figure
 from .marks import Axis, Line, Panel, Raster, Rect, Table, Text
-from .true_scale import rows_across
+from .true_scale import row_shades, rows_across
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -152,14 +152,10 @@ def _finding(ages: Array, maps: Mapping[str, Array], gap: Array | None, bins: li
 def _map(figure: Figure, title: str, kind: str, shades: Array, share: float, words: str) -> None:
     """One square of all rows."""
     number, across = len(figure.panels), rows_across(len(shades))
-    each = -(-across // MOST)
-    side = -(-across // each) * each
-    cells, whole = np.zeros((side, side)), np.zeros(across * across)
-    whole[: len(shades)] = shades
-    cells[:across, :across] = whole.reshape(across, across)
-    small = cells.reshape(side // each, each, side // each, each).mean(axis=(1, 3))
+    cells, each = row_shades(np.arange(len(shades)), shades, len(shades), MOST)
+    side = float(len(cells) * each)
     figure.panels.append(Panel((0.0, float(across)), (0.0, float(across)), SIDE, title, share, aspect=1.0))
-    figure.add(Raster(number, kind, 0.0, float(side), 0.0, float(side), small, words),
+    figure.add(Raster(number, kind, 0.0, side, 0.0, side, cells, words),
                Line(number, "muted", [0, across, across, 0, 0], [0, 0, across, across, 0], width=0.8))  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from .figure import Figure
 from .layout import BESIDE, EDGE, NARROW, WIDE
 from .marks import Axis, Cells, Dots, Line, Panel, Raster, Rect, Table, Text
 from .text import clean, fit, text_width
-from .true_scale import rows_across
+from .true_scale import row_shades, rows_across
 
 __all__ = ["touched_figure"]
 
@@ -184,7 +184,7 @@ def _square(figure: Figure, panel: int, one: _Step, length: int, head: _Head, wo
     if one.stored is None:
         figure.add(Rect(panel, "dense", 0.0, 1.0, 0.0, 1.0, f"{one.name}: all {length:,} rows are stored"))
     elif marked is None and len(one.stored):
-        figure.add(_shades(panel, one, across))
+        figure.add(_shades(panel, one, length))
     if marked is not None:
         ink, ground = ("paper", "dense") if one.stored is None else ("sparse", "paper")
         rows = marked if one.stored is None else one.stored
@@ -197,15 +197,12 @@ def _square(figure: Figure, panel: int, one: _Step, length: int, head: _Head, wo
     figure.add(Line(panel, "muted", [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], width=0.8))
 
 
-def _shades(panel: int, one: _Step, across: int) -> Raster:
+def _shades(panel: int, one: _Step, length: int) -> Raster:
     """Many rows: each cell is as dark as the share of its rows that is stored."""
     stored = one.stored if one.stored is not None else np.zeros(0, np.int64)
-    each = -(-across // CELLS)
-    cells = -(-across // each)
-    counts = np.zeros((cells, cells))
-    np.add.at(counts, (stored // across // each, stored % across // each), 1.0)
-    end = cells * each / across
-    return Raster(panel, "sparse", 0.0, end, 0.0, end, counts / each**2, f"{one.name}: {len(stored):,} rows")
+    shades, each = row_shades(stored, np.ones(len(stored)), length, CELLS)
+    end = len(shades) * each / rows_across(length)
+    return Raster(panel, "sparse", 0.0, end, 0.0, end, shades, f"{one.name}: {len(stored):,} rows")
 
 
 def _moved(figure: Figure, steps: list[_Step]) -> None:

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from sparsekit.base.errors import MissingPackageError, UnsupportedError
+from sparsekit.base.errors import MissingPackageError, ParameterError, UnknownNameError, UnsupportedError
 from sparsekit.figures import html_page
 from sparsekit.figures.kit import Area, Axis, Figure, Line, Panel, Rect, Table
 from sparsekit.figures.layout import Layout
@@ -227,3 +227,17 @@ def test_panels_of_one_scale_are_aligned_and_others_take_the_room_that_they_have
                     [Axis(0, "left", ticks=((0.5, "a label of many letters"),))])  # fmt: skip
     one, other, alone = Layout(figure, 1000).boxes
     assert one.left == other.left > alone.left
+
+
+@pytest.mark.parametrize(("mark", "error", "words"), [
+    (Rect(1, "dense", 0, 1, 0, 1), ParameterError, "in panel 1, and the figure has 1 panel"),
+    (Axis(-1, "left"), ParameterError, "in panel -1"),
+    (Rect(0, "desne", 0, 1, 0, 1), UnknownNameError, "'desne'"),
+    (Line(0, "red", [0, 1], [0, 1]), UnknownNameError, "'red'")])  # fmt: skip
+def test_a_mark_that_cannot_be_drawn_is_named(mark, error, words):
+    figure = Figure("Bytes", "", [Panel((0, 1), (0, 1), 50)])
+    figure.add(mark)
+    for draw in (figure.svg, figure.html):
+        with pytest.raises(error, match=words) as caught:
+            draw()
+        assert caught.value.hint

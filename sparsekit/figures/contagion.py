@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from ..base import checks
 from ..base.entry import entries
 from ..base.errors import ParameterError, expected
 from ..base.formatting import counted, format_bytes, format_ratio
-from .arguments import mapping_of, text_of
 from .figure import Figure
 from .interaction import Interaction
 from .marks import Dots, Line, Mark, Panel, Rect, Table, Text
@@ -123,7 +123,7 @@ def contagion_figure(profiles: Recorded | Mapping[str, Recorded], title: str = "
     caption = "Operators in their order" if len(listed) == len(every) else some
     table = Table(("run", "pass", "operator", "works on", "bytes moved"), rows, caption)
     shown = {name: _together(run) for name, run in runs.items()}
-    words, notes = (text_of("title", title) or _title(runs), _finding(runs)), _notes(runs, shown)
+    words, notes = (checks.text("title", title) or _title(runs), _finding(runs)), _notes(runs, shown)
 
     def drawn(count: int) -> Figure:
         """The first columns of the figure."""
@@ -153,7 +153,7 @@ def _notes(runs: Mapping[str, _Run], shown: Mapping[str, list[Block]]) -> tuple[
 
 def _named(profiles: object) -> dict[str, Columns]:  # object: what the user gave
     """The columns of each run, by name; the runs and processes of a merged profile are drawn one by one."""
-    given = mapping_of("profiles", profiles, "profiles") if isinstance(profiles, Mapping) else {"": profiles}
+    given = checks.mapping_of("profiles", profiles, "profiles") if isinstance(profiles, Mapping) else {"": profiles}
     found: dict[str, Columns] = {}
     for name, profile in given.items():
         columns = getattr(profile, "tables", None)

@@ -199,8 +199,8 @@ class Layout:
             shares = sum(self.figure.panels[number].share for number in row)
             cells = (room - BESIDE * (len(row) - 1)) / max(shares, 1.0 if len(row) > 1 else shares)
             x, lowest = EDGE, top
-            wide = [cells * self.figure.panels[number].share if len(row) > 1 else room for number in row]
-            lines = max(len(self._title(number, cell)) for number, cell in zip(row, wide, strict=True))
+            widths = [cells * self.figure.panels[number].share if len(row) > 1 else room for number in row]
+            lines = max(len(self._title(number, cell)) for number, cell in zip(row, widths, strict=True))
             head = 7 + 15 * lines if lines else 4
             for number in row:
                 panel = self.figure.panels[number]

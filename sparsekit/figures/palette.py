@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-__all__ = ["DARK", "DASHES", "FILLS", "FONT", "INKS", "KINDS", "LIGHT", "MEANING", "contrast", "letters_on", "series", "style_sheet"]
+__all__ = ["DARK", "DASHES", "FILLS", "FONT", "INKS", "KINDS", "LIGHT", "MEANING", "contrast", "letters_on", "series",
+           "style_sheet"]  # fmt: skip
 
 #: What a filled mark may be.  Beside its colour, dense is hatched, stored sparse has an edge, and grey has neither.
 KINDS = ("dense", "pale-dense", "needed", "sparse", "pale-sparse", "none")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base import checks
 from ..base.entry import entries
 from ..base.errors import ParameterError, ShapeError, expected
 from ..base.formatting import counted
-from .arguments import mapping_of, text_of
 from .figure import Figure
 from .marks import Axis, Line, Panel, Raster, Rect, Table, Text
 from .true_scale import row_shades, rows_across
@@ -64,13 +64,13 @@ def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] = _NONE, ap
         If the arrays have different lengths.
     """
     found = _checked("ages", ages)
-    given = mapping_of("changed", changed, "arrays")
+    given = checks.mapping_of("changed", changed, "arrays")
     maps = {str(name): _same("changed", values, found).astype(bool) for name, values in given.items()}
     gap = None if apart is None else _same("apart", apart, found).astype(float)
     bins = _bins(found)
     rows = [(words, f"{int(hit.sum()):,}", *([] if gap is None else [f"{_median(gap[hit]):.3g}"])) for words, _, hit in bins]
     columns = ("steps since its last gradient", "rows", *([] if gap is None else ["apart (median)"]))
-    figure = Figure(text_of("title", title) or _title(found), _finding(found, maps, gap, bins),
+    figure = Figure(checks.text("title", title) or _title(found), _finding(found, maps, gap, bins),
                     table=Table(columns, rows, f"{len(found):,} rows"))  # fmt: skip
     shades = {age: 1.0 - 0.82 * place / max(len(bins) - 2, 1) for place, (_, age, _) in enumerate(bins) if age >= 0}
     levels = np.zeros(len(found))

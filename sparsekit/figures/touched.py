@@ -9,10 +9,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..base import checks
 from ..base.entry import entries
 from ..base.errors import ParameterError, ShapeError, expected
 from ..base.formatting import counted, format_bytes, format_density, format_ratio
-from .arguments import amount_of, mapping_of, text_of
 from .components import len_of, read_array, take_slice
 from .figure import Figure
 from .layout import BESIDE, EDGE, NARROW, WIDE
@@ -92,7 +92,7 @@ def touched_figure(steps: Mapping[str, Gradient | tuple[Gradient, float]], title
         If the gradients have different sizes.
     """
     given = _checked(steps)
-    text_of("title", title)
+    checks.text("title", title)
     length = _rows_of([gradient for gradient, _ in given.values()])
     found = [_read(name, gradient, moved) for name, (gradient, moved) in given.items()]
     counts = [length if one.stored is None else len(one.stored) for one in found]
@@ -136,14 +136,14 @@ def _rows_of(gradients: list[Gradient]) -> int:
 def _checked(steps: object) -> dict[str, tuple[Gradient, float | None]]:  # object: what the user gave
     """Each gradient with the bytes that its step moves, or None."""
     found = {}
-    for name, step in mapping_of("steps", steps, "gradients").items():
+    for name, step in checks.mapping_of("steps", steps, "gradients").items():
         pair = isinstance(step, (tuple, list)) and len(step) == 2
         gradient, moved = step if pair else (step, None)
         if not all(hasattr(gradient, one) for one in ("shape", "stype", "nbytes")):
             raise ParameterError(expected(f"steps[{name!r}]", "a gradient, or a pair of it and the bytes of the step", step),
                                  hint="weight.grad(), or (weight.grad(), 512), for example.")  # fmt: skip
         if pair:
-            amount_of(f"the bytes of steps[{name!r}]", moved, 0)
+            checks.amount_of(f"the bytes of steps[{name!r}]", moved, 0)
         if gradient.stype not in ("default", "row_sparse"):
             raise ParameterError(expected(f"steps[{name!r}]", "a dense or row_sparse gradient", gradient.stype),
                                  hint="tostype('row_sparse') converts an array.")  # fmt: skip

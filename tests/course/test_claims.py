@@ -271,6 +271,22 @@ def html_of(cell: Any) -> str:
     return "\n".join(output.get("data", {}).get("text/html", "") for output in cell.outputs)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rows_on_the_cable_hardly_grow_with_the_vocabulary(seed):
+    """Notebook 12 draws words so that frequent ones come first; its answer must hold for other seeds, too."""
+    share = np.random.default_rng(seed).random(5120)
+    few, many = (len(np.unique(np.expm1(share * np.log(words)).astype("int64"))) for words in (2_000_000, 20_000_000))
+    assert 1 < many / few < 1.5
+    assert "'by less than half' if growth > 1" in cell_with("12_many_machines", "mx.reveal('wire'").source
+
+
+@pytest.mark.parametrize("name", ["08_profiling", "09_memory", "10_gpu"])
+def test_explanations_hold_when_the_sizes_are_changed(name):
+    """They stand beside numbers that a reader's own sizes give."""
+    for entry in questions(name)["predict"].values():
+        assert not [found for found in numbers(entry.get("because", "")) if value(found) > SMALL], entry["because"]
+
+
 def test_a_faster_processor_gives_the_cable_the_share_that_the_text_says():
     names: dict[str, Any] = {}
     exec(cell_with("12_many_machines", "def step_seconds").source, names)

@@ -12,7 +12,7 @@ import numpy as np
 from ..base import checks
 from ..base.entry import entries
 from ..base.errors import ParameterError, expected
-from ..base.formatting import counted, format_bytes, format_ratio
+from ..base.formatting import counted, format_bytes, format_ratio, format_share
 from .figure import Figure
 from .interaction import Interaction
 from .marks import Dots, Line, Mark, Panel, Rect, Table, Text
@@ -145,7 +145,7 @@ def _notes(runs: Mapping[str, _Run], shown: Mapping[str, list[Block]]) -> tuple[
     together = sum(len(run.kind) for run in runs.values()) > sum(map(len, shown.values()))
     sizes = sorted({run.large for run in runs.values()})
     here = " or ".join(f"{size:,}" for size in sizes)
-    large = f"A large array has at least {SMALL:.0%} of the elements of the largest one, here {here}."
+    large = f"A large array has at least {format_share(SMALL)} of the elements of the largest one, here {here}."
     return ("The area of a block is the bytes that an operator moves, on one scale. A ring marks a small one.",
             *([f"Small operators are drawn together; fewer than {FEW} of them are only in the table."] if together else []),
             large)  # fmt: skip

@@ -102,7 +102,7 @@ FREE_TO_SAY = {
     "05_embeddings_language_model": ("is the row-sparse model faster?",),
     "08_profiling": ("a machine that becomes slower",),
     "10_gpu": ("A step on the device takes 200 µs",),
-    "12_many_machines": ("or how many times as fast the machines were", "two machines are slower than one",
+    "12_many_machines": ("or how many times as fast the machines were", "two machines can be slower than one",
                          "A faster processor makes the cable more important: with a GPU that computes ten times as fast"),
 }
 

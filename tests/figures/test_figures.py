@@ -232,7 +232,7 @@ def test_panels_of_one_scale_are_aligned_and_others_take_the_room_that_they_have
 @pytest.mark.parametrize(("mark", "error", "words"), [
     (Rect(1, "dense", 0, 1, 0, 1), ParameterError, "in panel 1, and the figure has 1 panel"),
     (Axis(-1, "left"), ParameterError, "in panel -1"),
-    (Rect(0, "desne", 0, 1, 0, 1), UnknownNameError, "'desne'"),
+    (Rect(0, "vermilion", 0, 1, 0, 1), UnknownNameError, "'vermilion'"),
     (Line(0, "red", [0, 1], [0, 1]), UnknownNameError, "'red'")])  # fmt: skip
 def test_a_mark_that_cannot_be_drawn_is_named(mark, error, words):
     figure = Figure("Bytes", "", [Panel((0, 1), (0, 1), 50)])

@@ -48,7 +48,7 @@ def test_every_cell_has_its_place():
 
 def test_the_talk_begins_with_a_picture_and_has_many_of_them(page):
     slides = re.findall(r'<section class="slide".*?</section>', page.read_text(encoding="utf-8"), re.DOTALL)
-    pictured = [number for number, slide in enumerate(slides, 1) if "<img " in slide or "<iframe " in slide]
+    pictured = [number for number, slide in enumerate(slides, 1) if "<img " in slide]
     assert pictured[0] == 2, "the first is the title"
     assert len(pictured) >= 8
 
@@ -58,11 +58,5 @@ def test_the_page_is_whole_and_loads_nothing(page):
     assert len(re.findall(r'<section class="slide"', text)) >= 15
     assert "Where does the sparsity go?" in text
     assert not re.search(r'<(?:script|img|link|iframe)[^>]*(?:src|href)="https?:', text)
-    assert text.count("<img ") >= 3
-    assert "srcdoc=" in text
+    assert len(re.findall('<img alt="[^"]+[0-9][^"]*"', text)) >= 8, "the finding of each picture, with a number"
     assert "mx.random.seed(0)" not in text  # what prepares the talk is not shown
-
-
-def test_tables_are_folded_below_their_pictures(page):
-    text = page.read_text(encoding="utf-8")
-    assert len(re.findall(r"<details><summary>The same as a table</summary><div[^>]*><table>", text)) >= 3

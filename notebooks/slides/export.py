@@ -34,7 +34,7 @@ PAGE = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; \
-script-src 'unsafe-inline'; frame-src 'self'">
+script-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
@@ -74,7 +74,7 @@ def slides_of(cells: Iterable[Any]) -> list[list[Any]]:
 
 
 def rendered(cell: Any, exporter: HTMLExporter) -> str:
-    """One cell as HTML; what draws a picture may be hidden, and its table is folded away below it."""
+    """One cell as HTML; what draws a picture may be hidden."""
     exporter.exclude_input = "hide-input" in cell.metadata.get("tags", ())
     body, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
     around = {"fragment": '<div class="fragment">{}</div>', "notes": '<aside class="notes" aria-label="Notes">{}</aside>'}

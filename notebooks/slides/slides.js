@@ -42,7 +42,7 @@ const KEYS = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
-  if (event.target.closest("button, summary, a, iframe") && event.key === " ") return;
+  if (event.target.closest("button, a") && event.key === " ") return;
   event.preventDefault();
   KEYS[event.key]();
 });

@@ -89,7 +89,7 @@ def format_count(value: object) -> str:  # object: number() reads it
 def counted(count: float, noun: str, verb: str = "") -> str:
     """Write how many there are of something, and what they do: ``"1 row"``, ``"12,345 rows"``, ``"1 row is"``."""
     one = {"": "", "are": " is", "were": " was"}.get(verb, f" {verb}s")
-    return f"{format_count(count)} {noun}{one}" if count == 1 else f"{format_count(count)} {noun}s {verb}".rstrip()
+    return f"{count:,.0f} {noun}{one}" if count == 1 else f"{count:,.0f} {noun}s {verb}".rstrip()
 
 
 def format_share(part: float, whole: float = 1.0) -> str:

@@ -30,6 +30,7 @@ class MillionRows(LiveFigure):
     found : Touched
     """
 
+    kept = "the picture and the table of its first text"
     _esm = (_STATIC / "flood.js").read_text(encoding="utf-8")
     _css = style_sheet() + (_STATIC / "flood.css").read_text(encoding="utf-8")
     data = traitlets.Dict().tag(sync=True)

@@ -7,6 +7,7 @@ them what the clocks of the servers show, from which ``profiler.clocks`` compute
 from __future__ import annotations
 
 import json
+import math
 import platform
 import time
 import weakref
@@ -15,6 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..core import hooks
 from .messages import Reply, Request, Waited, Waiting, payload_bytes
@@ -335,21 +338,30 @@ class ClientNotes:
         """Add up what was moved, by key."""
         for push in request.pushes:
             found = self._of(keys, push.key, push.sequence)
-            found["pushes"] = 1
-            found["rows_pushed"] += self.client._partition(push.key).count(server) if push.rows is None else len(push.rows)
-            found["bytes_pushed"] += payload_bytes(push)
+            rows = self.client._partition(push.key).count(server) if push.rows is None else len(push.rows)
+            self._count(found, server, "pushed", rows, payload_bytes(push), push.rows is None)
         for pull, given in zip(request.pulls, values, strict=False):
             found = self._of(keys, pull.key, pull.version)
-            found["pulls"] = 1
-            found["rows_pulled"] += len(given) if given.ndim else 1
-            found["bytes_pulled"] += int(given.nbytes) + payload_bytes(pull)
+            size = int(given.nbytes) + payload_bytes(pull)
+            self._count(found, server, "pulled", len(given) if given.ndim else 1, size, pull.rows is None)
+
+    # Any: plain data
+    def _count(self, found: dict[str, Any], server: int, way: str, rows: int, size: int, whole: bool) -> None:
+        """Add one server's part of a push or a pull."""
+        found["pushes" if way == "pushed" else "pulls"] = 1
+        found[f"rows_{way}"] += rows
+        found[f"bytes_{way}"] += size
+        found[f"{way}_whole"] = whole
+        held = self.client._partition(found["key"]).count(server)
+        found["by_server"].append([server, held, rows if way == "pulled" else 0, rows if way == "pushed" else 0])
 
     def _of(self, keys: dict[Key, dict[str, Any]], key: Key, step: int) -> dict[str, Any]:  # Any: plain data
         found = keys.get(key)
         if found is None:
-            shape = self.client.spec(key).shape
+            spec = self.client.spec(key)
+            rows, size = spec.shape[0] if spec.shape else 1, math.prod(spec.shape) * np.dtype(spec.dtype).itemsize
             found = keys[key] = {"key": key, "step": step, "pushes": 0, "rows_pushed": 0, "bytes_pushed": 0, "pulls": 0,
-                                 "rows_pulled": 0, "bytes_pulled": 0, "rows": shape[0] if shape else 1}
+                                 "rows_pulled": 0, "bytes_pulled": 0, "rows": rows, "bytes": size, "by_server": []}
         found["step"] = max(found["step"], step)
         return found
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..base import checks
 from ..base.entry import entries
 from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_shape
 from ..base.tables import escape, folded
-from .arguments import text_of
 from .components import Parts, cell_text, elements_around, entries_from, len_of, read_array, take_slice
 from .figure import Figure
 from .html import picture
@@ -59,7 +59,7 @@ def array_figure(array: object, title: str = "") -> Figure:
         If ``array`` is not sparse.
     """
     parts = read_array(array)
-    shown = text_of("title", title) or "Inside the array"
+    shown = checks.text("title", title) or "Inside the array"
     if is_small(parts):
         return _small(parts, shown)
     figure = _large(parts, shown, -1)

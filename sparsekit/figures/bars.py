@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..base import checks
 from ..base.entry import entries
 from ..base.formatting import format_ratio, number
-from .arguments import flag_of, mapping_of, text_of
 from .figure import Figure
 from .marks import Axis, Line, Panel, Rect, Table
 from .palette import KINDS
@@ -45,10 +45,10 @@ def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, ow
     -------
     Figure
     """
-    title, unit, own, note = (text_of(*one) for one in (("title", title), ("unit", unit), ("own", own), ("note", note)))
-    flag_of("more_is_better", more_is_better)
-    rows = {str(name): mapping_of(f"rows[{name!r}]", row, MEASURED)
-            for name, row in mapping_of("rows", rows, "{'median': 5, 'min': 4, 'max': 6}").items()}  # fmt: skip
+    title, unit, own, note = (checks.text(*one) for one in (("title", title), ("unit", unit), ("own", own), ("note", note)))
+    checks.flag("more_is_better", more_is_better)
+    rows = {str(name): checks.mapping_of(f"rows[{name!r}]", row, MEASURED)
+            for name, row in checks.mapping_of("rows", rows, "{'median': 5, 'min': 4, 'max': 6}").items()}  # fmt: skip
     found = {name: (number(row.get("median"), math.nan), number(row.get("min"), math.nan), number(row.get("max"), math.nan))
              for name, row in rows.items()}
     kinds = {name: str(row.get("kind", "")) for name, row in rows.items()}

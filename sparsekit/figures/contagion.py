@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from ..base import checks
 from ..base.entry import entries
 from ..base.errors import ParameterError, expected
-from ..base.formatting import counted, format_bytes, format_ratio
-from .arguments import mapping_of, text_of
+from ..base.formatting import counted, format_bytes, format_ratio, format_share
 from .figure import Figure
 from .interaction import Interaction
 from .marks import Dots, Line, Mark, Panel, Rect, Table, Text
@@ -42,7 +42,7 @@ HEAD, FOOT, ROW = 50.0, 42.0, 46.0
 #: Lanes that are no operators of a step, and what the others are called.
 LEFT_OUT = ("user", "wait", *APART)
 PASSES = {"update": "optimizer", "convert": "conversion", "io": "data", "transfer": "copies"}
-DENSE, NONE = STORAGE.index("dense"), STORAGE.index("none")
+DENSE, SPARSE, NONE = (STORAGE.index(kind) for kind in ("dense", "sparse", "none"))
 
 
 class Recorded(Protocol):
@@ -111,28 +111,49 @@ def contagion_figure(profiles: Recorded | Mapping[str, Recorded], title: str = "
         If ``profiles`` is empty, or anything else than profiles.
     """
     runs = {name: _read(columns) for name, columns in _named(profiles).items()}
-    blocks = [(name, block) for name, run in runs.items() for block in run.blocks]
-    least = sorted((block.bytes for _, block in blocks), reverse=True)[:MOST_ROWS][-1:] or [0]
-    listed = [(name, block) for name, block in blocks if block.bytes >= least[0]][:MOST_ROWS]
-    table = Table(("run", "pass", "operator", "works on", "bytes moved"), [
-        (name, _pass(block), block.name, _words(block), format_bytes(block.bytes)) for name, block in listed],
-        "Operators in their order" if len(listed) == len(blocks) else f"The {len(listed)} largest of {len(blocks):,} operators")
-    shown = {name: _together(run.blocks) for name, run in runs.items()}
-    figure = Figure(text_of("title", title) or _title(runs), _finding(runs), table=table, legend={"none": "small arrays"})
-    _wide(figure, shown, runs)
-    figure.narrow, figure.narrow_below = _narrowed(figure, shown, runs), NARROW_BELOW
+    every = np.concatenate([run.bytes for run in runs.values()])
+    listed = np.sort(np.argsort(-every, kind="stable")[:MOST_ROWS])
+    rows, before = [], 0
+    for name, run in runs.items():
+        own = listed[(listed >= before) & (listed < before + len(run.bytes))] - before
+        blocks = [run.block(at) for at in own.tolist()]
+        rows += [(name, _pass(block), block.name, _words(block), format_bytes(block.bytes)) for block in blocks]
+        before += len(run.bytes)
+    some = f"The {len(listed)} largest of {len(every):,} operators"
+    caption = "Operators in their order" if len(listed) == len(every) else some
+    table = Table(("run", "pass", "operator", "works on", "bytes moved"), rows, caption)
+    shown = {name: _together(run) for name, run in runs.items()}
+    words, notes = (checks.text("title", title) or _title(runs), _finding(runs)), _notes(runs, shown)
+
+    def drawn(count: int) -> Figure:
+        """The first columns of the figure."""
+        wide, narrow = (Figure(*words, table=table, notes=notes, legend={"none": "small arrays"}) for _ in range(2))
+        for figure, form in ((wide, ACROSS), (narrow, DOWN)):
+            _draw(figure, shown, runs, form, count)
+        wide.narrow, wide.narrow_below = narrow, NARROW_BELOW
+        return wide
+
     longest = max((len(blocks) for blocks in shown.values()), default=0)
-    if longest > 1:
-        frames = [_frame(figure, shown, runs, count) for count in range(1, longest)]
+    *frames, figure = [drawn(count) for count in range(1, max(longest, 1) + 1)]
+    if frames:
         figure.interaction = Interaction(frames=[*frames, figure], seconds=0.5)
-    figure.notes = ("The area of a block is the bytes that an operator moves, on one scale. A ring marks a small one.",
-                    f"Small operators are drawn together; fewer than {FEW} of them are only in the table.")  # fmt: skip
     return figure
+
+
+def _notes(runs: Mapping[str, _Run], shown: Mapping[str, list[Block]]) -> tuple[str, ...]:
+    """What an area is, what is left out, and what is called large."""
+    together = sum(len(run.kind) for run in runs.values()) > sum(map(len, shown.values()))
+    sizes = sorted({run.large for run in runs.values()})
+    here = " or ".join(f"{size:,}" for size in sizes)
+    large = f"A large array has at least {format_share(SMALL)} of the elements of the largest one, here {here}."
+    return ("The area of a block is the bytes that an operator moves, on one scale. A ring marks a small one.",
+            *([f"Small operators are drawn together; fewer than {FEW} of them are only in the table."] if together else []),
+            large)  # fmt: skip
 
 
 def _named(profiles: object) -> dict[str, Columns]:  # object: what the user gave
     """The columns of each run, by name; the runs and processes of a merged profile are drawn one by one."""
-    given = mapping_of("profiles", profiles, "profiles") if isinstance(profiles, Mapping) else {"": profiles}
+    given = checks.mapping_of("profiles", profiles, "profiles") if isinstance(profiles, Mapping) else {"": profiles}
     found: dict[str, Columns] = {}
     for name, profile in given.items():
         columns = getattr(profile, "tables", None)
@@ -151,78 +172,105 @@ def _named(profiles: object) -> dict[str, Columns]:  # object: what the user gav
 
 
 class _Run(NamedTuple):
-    """What is drawn of a run: its operators, whether they are one step of several, and the lines to blame, worst first.
+    """What is drawn of a run: its operators as arrays, in their order, and whether they are one step of several.
 
-    ``dense`` of its operators go through large dense arrays, ``large`` through any large array; ``bytes`` are those of all.
+    ``kind`` is a place in ``STORAGE``, ``sources`` has a bit for each operator before that made an array dense which comes in.
+    ``large`` is the least number of elements of a large array, and ``worst`` are the lines to blame, worst first.
     """
 
-    blocks: list[Block]
+    columns: Columns
+    names: list[str]
+    event_kind: Array
+    kind: Array
+    bytes: Array
+    sources: Array
+    bits: Array
+    full: Array
     is_step: bool
-    sources: list[Block]
-    dense: int
     large: int
-    bytes: int
+    worst: list[Block]
+
+    def block(self, at: int) -> Block:
+        """One operator."""
+        kind, bit, columns = int(self.event_kind[at]), int(self.bits[at]), self.columns
+        lane, line = columns.texts(np.array([columns.kinds.lane[kind], columns.kinds.line[kind]]))
+        return Block(self.names[kind], lane, STORAGE[self.kind[at]], int(self.bytes[at]), sources=int(self.sources[at]),
+                     line=line if bit >= 0 else "", bit=bit, full=bool(self.full[at]))  # fmt: skip
+
+    def through(self, bit: int) -> Array:
+        """Whether each operator has this source."""
+        found: Array = self.sources & np.uint64(1 << bit) != 0
+        return found
+
+    @property
+    def dense(self) -> int:
+        """Operators that go through large dense arrays."""
+        return int((self.kind == DENSE).sum())
+
+    @property
+    def through_large(self) -> int:
+        """Operators that go through any large array that may be sparse."""
+        return int(((self.kind == DENSE) | (self.kind == SPARSE)).sum())
+
+    def made(self, source: Block) -> int:
+        """Operators that are dense by one line, that of the line among them."""
+        return int((self.through(source.bit) & (self.kind == DENSE)).sum())
 
 
 def _read(columns: Columns) -> _Run:
     """The operators of a step, or of a run without steps, in the order of their starts."""
     step = Timeline(columns).runs[0].median_step if len(columns.runs) else None
-    storage, full = _storage(columns)
+    storage, full, large = _storage(columns)
     dense = (storage == DENSE) | full
-    reached, spread = _reached(columns, dense)
+    reached, bits = _reached(columns, dense)
     events, kinds = columns.events, columns.kinds
-    chosen = np.arange(len(events))
+    moved = kinds.bytes[events.kind] + events.moved
+    chosen = (moved > 0) & ~columns.where_text(LEFT_OUT)[kinds.lane][events.kind]
     if step is not None:
-        chosen = np.flatnonzero((events.start >= step[1]) & (events.start < step[2]))
-    chosen = chosen[~columns.where_text(LEFT_OUT)[kinds.lane][events.kind[chosen]]]
-    moved = (kinds.bytes[events.kind] + events.moved)[chosen]
-    chosen, moved = chosen[moved > 0], moved[moved > 0]
+        chosen &= (events.start >= step[1]) & (events.start < step[2])
+    kind = events.kind[chosen]
+    sources = np.where(dense[kind], reached[chosen], np.uint64(0))
     names = [clean(name, 40) for name in columns.texts(kinds.name)]
-    lanes, lines = columns.texts(kinds.lane), columns.texts(kinds.line)
-    blocks = []
-    for at, kind, size in zip(chosen.tolist(), events.kind[chosen].tolist(), moved.tolist(), strict=True):
-        source = spread.get(at, -1)
-        color = "dense" if full[kind] else STORAGE[storage[kind]]
-        blocks.append(Block(names[kind], lanes[kind], color, size, sources=reached[at] if dense[kind] else 0,
-                            line=lines[kind] if source >= 0 else "", bit=source, full=bool(full[kind])))  # fmt: skip
-    blamed = [block for block in blocks if block.bit >= 0]
-    weight = {block.bit: sum(one.bytes for one in blocks if one.sources >> block.bit & 1) for block in blamed}
-    worst = sorted(blamed, key=lambda block: -weight[block.bit])
-    dense_ones, large = (sum(block.kind in kinds for block in blocks) for kinds in (("dense",), ("dense", "sparse")))
-    return _Run(blocks, step is not None, worst, dense_ones, large, sum(block.bytes for block in blocks))
+    run = _Run(columns, names, kind, np.where(full[kind], DENSE, storage[kind]), moved[chosen], sources, bits[chosen], full[kind],
+               step is not None, large, [])  # fmt: skip
+    blamed = [run.block(at) for at in np.flatnonzero(run.bits >= 0).tolist()]
+    weight = {block.bit: int(run.bytes[run.through(block.bit)].sum()) for block in blamed}
+    return run._replace(worst=sorted(blamed, key=lambda block: -weight[block.bit]))
 
 
-def _reached(columns: Columns, dense: Array) -> tuple[list[int], dict[int, int]]:
-    """For each event the sources of its density as bits of a number, and the bit of each event that is a source.
+def _reached(columns: Columns, dense: Array) -> tuple[Array, Array]:
+    """For each event the sources of its density as bits of a number, and its own bit if it is a source, or -1.
 
     A source made a sparse array dense.  What reads a dense result of an event has the sources of that event.
     """
     events = columns.events
-    is_source = ((columns.kinds.became_dense != 0) & dense)[events.kind].tolist()
-    passes = dense[events.kind].tolist()
-    found, bits = [0] * len(events), dict[int, int]()
-    for at, sources in enumerate(events.made_by.lists()):
+    passes = dense[events.kind]
+    is_source = (columns.kinds.became_dense != 0)[events.kind].tolist()
+    found, bits, count = [0] * len(events), np.full(len(events), -1), 0
+    through = np.flatnonzero(passes)
+    for at, sources in zip(through.tolist(), events.made_by.taken(through).lists(), strict=True):
         for source in sources:
-            if source >= 0 and passes[source]:
+            if source >= 0:
                 found[at] |= found[source]
-        if is_source[at] and not found[at] and len(bits) < MOST_SOURCES:
-            bits[at] = len(bits)
-            found[at] = 1 << bits[at]
-    return found, bits
+        if is_source[at] and not found[at] and count < MOST_SOURCES:
+            bits[at], found[at] = count, 1 << count
+            count += 1
+    return np.array(found, np.uint64), bits
 
 
-def _storage(columns: Columns) -> tuple[Array, Array]:
-    """What the large arrays of each kind of event are, a place in ``STORAGE``, and whether one of a sparse type stores most."""
+def _storage(columns: Columns) -> tuple[Array, Array, int]:
+    """What the large arrays of each kind of event are, whether one of a sparse type stores most, and elements of a large one."""
     arrays, kinds = columns.arrays, columns.kinds
     cells = np.array([float(math.prod(shape)) for shape in arrays.shape.lists()])
-    large = cells >= SMALL * cells.max(initial=0.0)
+    least = SMALL * cells.max(initial=0.0)
+    large = cells >= least
     stored = ~columns.where_text(["", "default"])[arrays.stype] & (arrays.stored >= FULL * cells) & large
     stored &= ~columns.where_text(HAS_TO_BE)[arrays.role]
     both = [[place for place in (*taken, *made) if place >= 0]
             for taken, made in zip(kinds.inputs.lists(), kinds.outputs.lists(), strict=True)]  # fmt: skip
     found = storage_of(columns)
     found[[not large[places].any() for places in both]] = NONE
-    return found, np.array([bool(stored[places].any()) for places in both], bool)
+    return found, np.array([bool(stored[places].any()) for places in both], bool), math.ceil(least)
 
 
 def _pass(block: Block) -> str:
@@ -237,27 +285,32 @@ def _words(block: Block) -> str:
     return f"{words}: became dense here, {block.line}".rstrip(", ") if block.bit >= 0 else words
 
 
-def _together(blocks: list[Block]) -> list[Block]:
+def _together(run: _Run) -> list[Block]:
     """The largest blocks, and what lies between two of them as one."""
-    large = [block for block in blocks if block.kind in ("dense", "sparse")]
-    alone = set(map(id, sorted(large, key=lambda block: -block.bytes)[:MOST]))
+    large = np.flatnonzero((run.kind == DENSE) | (run.kind == SPARSE))
+    alone = np.sort(large[np.argsort(-run.bytes[large], kind="stable")[:MOST]]).tolist()
     found: list[Block] = []
-    for block in blocks:
-        if id(block) in alone or not found or id(found[-1]) in alone:
-            found.append(block)
-            continue
-        last = found[-1]
-        count = last.operators + block.operators
-        kinds = [one.kind for one in (last, block)]
-        kind = next(one for one in ("dense", "sparse", "needed", "none") if one in kinds)
-        found[-1] = Block(f"{count} more", last.lane if last.lane == block.lane else "", kind, last.bytes + block.bytes, count,
-                          last.sources | block.sources, last.line or block.line, max(last.bit, block.bit))  # fmt: skip
-    return [block for block in found if block.kind != "none" or block.operators >= FEW]
+    for before, after in itertools.pairwise([-1, *alone, len(run.kind)]):
+        found += _joined(run, before + 1, after)
+        if after < len(run.kind):
+            found.append(run.block(after))
+    return found
 
 
-def _made(run: _Run, source: Block) -> int:
-    """Operators that are dense by one line, that of the line among them."""
-    return sum(block.sources >> source.bit & 1 for block in run.blocks if block.kind == "dense")
+def _joined(run: _Run, begin: int, end: int) -> list[Block]:
+    """Some operators in a row as one block; none if they are few and on small arrays alone."""
+    part, kinds = slice(begin, end), set(run.kind[begin:end].tolist())
+    if not kinds or (kinds == {NONE} and end - begin < FEW):
+        return []
+    if end - begin == 1:
+        return [run.block(begin)]
+    lanes = run.columns.kinds.lane[run.event_kind[part]]
+    lane = run.columns.texts(lanes[:1])[0] if (lanes == lanes[0]).all() else ""
+    kind = next(one for one in ("dense", "sparse", "needed", "none") if STORAGE.index(one) in kinds)
+    blamed = [run.block(begin + at) for at in np.flatnonzero(run.bits[part] >= 0).tolist()]
+    return [Block(f"{end - begin} more", lane, kind, int(run.bytes[part].sum()), end - begin,
+                  int(np.bitwise_or.reduce(run.sources[part])), next((one.line for one in blamed if one.line), ""),
+                  max((one.bit for one in blamed), default=-1))]  # fmt: skip
 
 
 def _title(runs: Mapping[str, _Run]) -> str:
@@ -265,22 +318,25 @@ def _title(runs: Mapping[str, _Run]) -> str:
     if not run.dense:
         return "No large array is dense that does not have to be"
     of = f"“{clean(name, 80)}”: " if len(runs) > 1 else ""
-    if not run.sources:
-        return f"{of}{run.dense} of {run.large} operators work on dense arrays"
-    return f"{of}{'one line' if of else run.sources[0].name} makes {_made(run, run.sources[0])} of {run.large} operators dense"
+    worst = run.worst
+    if not worst:
+        return f"{of}{run.dense:,} of {run.through_large:,} operators work on dense arrays"
+    return f"{of}{'one line' if of else worst[0].name} makes {run.made(worst[0]):,} of {run.through_large:,} operators dense"
 
 
 def _finding(runs: Mapping[str, _Run]) -> str:
     said = []
     for name, run in runs.items():
+        worst, moved = run.worst, format_bytes(int(run.bytes.sum()))
         sources = [f"{source.name}{f' ({source.line})' if source.line else ''} makes "
-                   f"{counted(_made(run, source), 'operator')} dense" for source in run.sources[:3]]  # fmt: skip
-        more = f", and {len(run.sources) - 3} more lines do so" if len(run.sources) > 3 else ""
+                   f"{counted(run.made(source), 'operator')} dense" for source in worst[:3]]  # fmt: skip
+        more = f", and {len(worst) - 3} more lines do so" if len(worst) > 3 else ""
         where = f" {'; '.join(sources)}{more}." if sources else ""
         of = f"“{clean(name, 80)}”: " if len(runs) > 1 else ""
-        said.append(f"{of}{run.dense} of the {counted(run.large, 'operator')} that go through large arrays work on dense ones, "
-                    f"and {'one step' if run.is_step else 'the run'} moves {format_bytes(run.bytes)}.{where}")  # fmt: skip
-    most, least = (pick(run.bytes for run in runs.values()) for pick in (max, min))
+        large, what = counted(run.through_large, "operator"), "one step" if run.is_step else "the run"
+        said.append(f"{of}{run.dense:,} of the {large} that go through large arrays work on dense ones, "
+                    f"and {what} moves {moved}.{where}")  # fmt: skip
+    most, least = (pick(int(run.bytes.sum()) for run in runs.values()) for pick in (max, min))
     if len(runs) > 1 and 0 < least < most:
         said.append(f"That is {format_ratio(most / least)} as many bytes.")
     return " ".join(said)
@@ -310,70 +366,70 @@ def _columns(shown: Mapping[str, list[Block]]) -> dict[str, list[int]]:
     return found
 
 
-def _wide(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, _Run],
-          count: int | None = None) -> None:  # fmt: skip
-    """Each run as a string of blocks from left to right; ``count`` of its columns, or all."""
-    scale, columns = _scale(shown, LARGEST), _columns(shown)
-    across = max((place + 1 for places in columns.values() for place in places), default=1)
-    room = WIDTH / across
-    scale = min(scale, (room - 8) / LARGEST * scale)
+class _Form(NamedTuple):
+    """How blocks are placed: from left to right, or from top to bottom; pixels of the width and of the largest block."""
+
+    down: bool
+    width: float
+    largest: float
+
+
+ACROSS, DOWN = _Form(False, WIDTH, LARGEST), _Form(True, NARROW, NARROW_LARGEST)
+
+
+def _draw(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, _Run], form: _Form, count: int) -> None:
+    """Each run as a string of blocks: its first columns."""
+    scale, columns = _scale(shown, form.largest), _columns(shown)
+    room = form.width / max((place + 1 for places in columns.values() for place in places), default=1)
+    if not form.down:
+        scale = min(scale, (room - 8) / form.largest * scale)
     for number, (name, blocks) in enumerate(shown.items()):
-        tallest = max([30.0, *(math.sqrt(block.bytes) * scale for block in blocks)])
-        height = HEAD + tallest + FOOT
-        figure.panels.append(Panel((0.0, WIDTH), (0.0, height), height, aspect=WIDTH / height))
-        _heading(figure, number, name, runs[name], WIDTH)
-        middle, ends = HEAD + tallest / 2, [room * (place + 0.5) for place in columns[name]]
-        seen = [at for at in range(len(blocks)) if count is None or columns[name][at] < count]
-        figure.add(*_thread(number, [(ends[at], middle) for at in seen], [blocks[at] for at in seen]))
+        sides = [math.sqrt(block.bytes) * scale for block in blocks]
+        if form.down:
+            steps = [max(ROW, side + 8) for side in sides]
+            places = [(form.largest / 2 + 2, HEAD + sum(steps[:at]) + step / 2) for at, step in enumerate(steps)]
+            height = HEAD + sum(steps) + 6
+            seen = [at for at in range(len(blocks)) if at < count]
+        else:
+            tallest = max([30.0, *sides])
+            places = [(room * (place + 0.5), HEAD + tallest / 2) for place in columns[name]]
+            height = HEAD + tallest + FOOT
+            seen = [at for at in range(len(blocks)) if columns[name][at] < count]
+        figure.panels.append(Panel((0.0, form.width), (0.0, height), height, aspect=form.width / height))
+        _heading(figure, number, name, runs[name], form)
+        figure.add(*_thread(number, [places[at] for at in seen], [blocks[at] for at in seen]))
         passed = ""
         for at in seen:
-            block = blocks[at]
-            figure.add(*_block(number, block, ends[at], middle, scale),
-                       Text(number, "ink", ends[at], HEAD + tallest + 14, fit(block.name, room - 4, 12.0), "middle", bold=True),
-                       Text(number, "muted", ends[at], HEAD + tallest + 31, format_bytes(block.bytes), "middle"))  # fmt: skip
-            if _pass(block) not in ("", passed):
-                passed = _pass(block)
-                figure.add(Text(number, "muted", ends[at] - room / 2 + 4, HEAD - 14, passed),
-                           Line(number, "line", [ends[at] - room / 2] * 2, [HEAD - 22, height - 4]))  # fmt: skip
+            figure.add(*_block(number, blocks[at], *places[at], scale))
+            if form.down:
+                _beside(figure, number, blocks[at], form.largest + 16, places[at][1])
+                continue
+            _below(figure, number, blocks[at], places[at][0], height, room)
+            if _pass(blocks[at]) not in ("", passed):
+                passed, left = _pass(blocks[at]), places[at][0] - room / 2
+                figure.add(Text(number, "muted", left + 4, HEAD - 14, passed),
+                           Line(number, "line", [left] * 2, [HEAD - 22, height - 4]))  # fmt: skip
 
 
-def _frame(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, _Run], count: int) -> Figure:
-    """The first columns of the figure."""
-    frame = Figure(figure.title, figure.finding, table=figure.table, notes=figure.notes, legend=figure.legend)
-    _wide(frame, shown, runs, count)
-    frame.narrow, frame.narrow_below = _narrowed(frame, shown, runs, count), NARROW_BELOW
-    return frame
+def _below(figure: Figure, panel: int, block: Block, middle: float, height: float, room: float) -> None:
+    """The words of a block in a line from left to right."""
+    figure.add(Text(panel, "ink", middle, height - FOOT + 14, fit(block.name, room - 4, 12.0), "middle", bold=True),
+               Text(panel, "muted", middle, height - FOOT + 31, format_bytes(block.bytes), "middle"))  # fmt: skip
 
 
-def _narrowed(figure: Figure, shown: Mapping[str, list[Block]], runs: Mapping[str, _Run],
-              count: int | None = None) -> Figure:  # fmt: skip
-    """The same from top to bottom."""
-    found = Figure(figure.title, figure.finding, table=figure.table, notes=figure.notes, legend=figure.legend)
-    scale = _scale(shown, NARROW_LARGEST)
-    for number, (name, blocks) in enumerate(shown.items()):
-        sides = [max(ROW, math.sqrt(block.bytes) * scale + 8) for block in blocks]
-        height = HEAD + sum(sides) + 6
-        found.panels.append(Panel((0.0, NARROW), (0.0, height), height, aspect=NARROW / height))
-        _heading(found, number, name, runs[name], NARROW, below=True)
-        middles = [HEAD + sum(sides[:at]) + sides[at] / 2 for at in range(len(blocks))]
-        left = NARROW_LARGEST / 2 + 2
-        seen = range(len(blocks) if count is None else min(count, len(blocks)))
-        found.add(*_thread(number, [(left, middles[at]) for at in seen], [blocks[at] for at in seen]))
-        for at in seen:
-            block, right = blocks[at], NARROW_LARGEST + 16
-            words = f"{_pass(block)}, {format_bytes(block.bytes)}".removeprefix(", ")
-            found.add(*_block(number, block, left, middles[at], scale),
-                      Text(number, "ink", right, middles[at] - 8, fit(block.name, NARROW - right, 12.0), bold=True),
-                      Text(number, "muted", right, middles[at] + 9, words))  # fmt: skip
-    return found
+def _beside(figure: Figure, panel: int, block: Block, right: float, middle: float) -> None:
+    """The words of a block in a line from top to bottom."""
+    words = f"{_pass(block)}, {format_bytes(block.bytes)}".removeprefix(", ")
+    figure.add(Text(panel, "ink", right, middle - 8, fit(block.name, NARROW - right, 12.0), bold=True),
+               Text(panel, "muted", right, middle + 9, words))  # fmt: skip
 
 
-def _heading(figure: Figure, number: int, name: str, run: _Run, width: float, below: bool = False) -> None:
+def _heading(figure: Figure, number: int, name: str, run: _Run, form: _Form) -> None:
     """A run's name and its bytes, over its blocks."""
     kind = "dense" if run.dense else "sparse"
-    words = f"{'one step' if run.is_step else 'the run'} moves {format_bytes(run.bytes)}"
-    room = width if below else width - 1.15 * text_width(words, 15.0) - 20
-    place = (0.0, 28.0 if name else 8.0, words, "start") if below else (width, 8.0, words, "end")
+    words = f"{'one step' if run.is_step else 'the run'} moves {format_bytes(int(run.bytes.sum()))}"
+    room = form.width if form.down else form.width - 1.15 * text_width(words, 15.0) - 20
+    place = (0.0, 28.0 if name else 8.0, words, "start") if form.down else (form.width, 8.0, words, "end")
     figure.add(Text(number, kind, 0.0, 8.0, fit(clean(name, 120), room / 1.15, 15.0), bold=True, size=15.0),
                Text(number, kind, *place, bold=True, size=15.0))  # fmt: skip
 

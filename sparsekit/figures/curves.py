@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base import checks
 from ..base.entry import entries
 from ..base.formatting import format_value
-from .arguments import mapping_of, text_of, values_of
 from .figure import Figure
 from .marks import Axis, Line, Panel, Table
 from .palette import series
@@ -39,9 +39,9 @@ def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str =
     -------
     Figure
     """
-    title, x, finding = text_of("title", title), text_of("x", x), text_of("finding", finding)
-    found = {str(name): [_value(value) for value in values_of(f"curves[{name!r}]", values)]
-             for name, values in mapping_of("curves", curves, "[0.7, 0.5]").items()}  # fmt: skip
+    title, x, finding = checks.text("title", title), checks.text("x", x), checks.text("finding", finding)
+    found = {str(name): [_value(value) for value in checks.values_of(f"curves[{name!r}]", values)]
+             for name, values in checks.mapping_of("curves", curves, "[0.7, 0.5]").items()}  # fmt: skip
     length = max((len(values) for values in found.values()), default=0)
     found = {name: [*values, *[math.nan] * (length - len(values))] for name, values in found.items()}
     known = [value for values in found.values() for value in values if math.isfinite(value)]

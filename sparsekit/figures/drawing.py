@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ..base.errors import ParameterError, expected
+from ..base.errors import ParameterError, UnknownNameError, expected
+from ..base.formatting import counted
 from .interaction import Interaction
 from .marks import Area, Cells, Dots, Line, Mark, Panel, Raster, Rect, Shape, Table
-from .palette import KINDS, MEANING
+from .palette import FILLS, KINDS, MEANING
 from .text import clean
 
 __all__ = ["Drawing"]
@@ -39,6 +40,20 @@ class Drawing:
                 raise ParameterError(expected("A mark", "one of figures.kit, such as Rect or Line", mark),
                                      hint="figure.add(Rect(0, 'dense', 0, 8, 0, 1)), for example.")
         self.marks.extend(marks)
+
+    def check(self) -> None:
+        """Raise if a mark has a kind that has no colour, or stands in a panel that is not there.
+
+        Raises
+        ------
+        ParameterError
+        """
+        for mark in self.marks:
+            if not 0 <= mark.panel < len(self.panels):
+                raise ParameterError(f"A {type(mark).__name__} is in panel {mark.panel}, and the figure has "
+                                     f"{counted(len(self.panels), 'panel')}.", hint="the first panel is number 0.")  # fmt: skip
+            if isinstance(mark, (Rect, Cells, Raster, Area, Line, Dots)) and mark.kind not in FILLS:
+                raise UnknownNameError.of("kind of mark", str(mark.kind), FILLS)
 
     def of(self, *types: type[M]) -> list[M]:
         """The marks of some types."""

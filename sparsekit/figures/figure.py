@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..base import checks
 from ..base.entry import doors
 from ..base.errors import UnsupportedError
 from ..base.files import path_of, written
-from .arguments import amount_of
 from .drawing import Drawing
 from .html import to_html
 from .page import html_page
@@ -58,7 +58,7 @@ class Figure(Drawing):
         width : float
             Pixels, from 240 to 20,000.
         """
-        return to_svg(self, amount_of("width", width, 240, 20_000))
+        return to_svg(self, checks.amount_of("width", width, 240, 20_000))
 
     def html(self) -> str:
         """The picture as images for wide and narrow pages, and the table, as HTML that needs no style sheet and no kernel."""
@@ -123,7 +123,7 @@ class Figure(Drawing):
             If matplotlib is needed and not installed.
         """
         target = Path(path_of(path))
-        content = self._content(target.suffix.lower(), amount_of("width", width, 240, 20_000))
+        content = self._content(target.suffix.lower(), checks.amount_of("width", width, 240, 20_000))
         with written(target) as file:
             file.write(content)
         return target

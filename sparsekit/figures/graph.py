@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base import checks
 from ..base.entry import entries
-from .arguments import text_of
 from .figure import Figure
 from .graph_data import COLUMNS, Array, Node, array_words, bytes_words, cost, finding, read_graph, shape_words, table_rows
 from .graph_fold import MOST_CARDS, folded
@@ -54,7 +54,7 @@ def graph_figure(data: Mapping[str, Any] | None, title: str = "") -> Figure:
         of each card, and draws all of a graph of up to 300 nodes if that is asked for.
     """
     nodes = read_graph(data)
-    shown = text_of("title", title) or "Storage types before anything runs"
+    shown = checks.text("title", title) or "Storage types before anything runs"
     figure = _figure(nodes, shown, MOST_CARDS)
 
     def draw(_: tuple[float, float] | None, values: Mapping[str, Any]) -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -100,6 +101,7 @@ class Layout:
     """
 
     def __init__(self, figure: Drawing, width: float) -> None:
+        figure.check()
         self.figure, self.width, self.narrow = figure, width, width < FEW
         room = width - 2 * EDGE
         self.title = wrap(clean(figure.title, 300), room, TITLE * 1.08, 3)
@@ -197,7 +199,9 @@ class Layout:
             shares = sum(self.figure.panels[number].share for number in row)
             cells = (room - BESIDE * (len(row) - 1)) / max(shares, 1.0 if len(row) > 1 else shares)
             x, lowest = EDGE, top
-            head = 22 if any(self.figure.panels[number].title for number in row) else 4
+            widths = [cells * self.figure.panels[number].share if len(row) > 1 else room for number in row]
+            lines = max(len(self._title(number, cell)) for number, cell in zip(row, widths, strict=True))
+            head = 7 + 15 * lines if lines else 4
             for number in row:
                 panel = self.figure.panels[number]
                 cell = cells * panel.share if len(row) > 1 else room
@@ -303,15 +307,20 @@ class Layout:
             else:
                 yield Label(box.right + 8, tick.at + 4, tick.words, kind, LABEL, "start"), tick
 
+    def _title(self, number: int, room: float) -> list[str]:
+        """The title of a panel in lines; a number stays with its unit."""
+        title = re.sub(r"(?<=\d) (?=[nµmkMG]?[sB]\b)", "\u00a0", clean(self.figure.panels[number].title, 120))
+        return [line.replace("\u00a0", " ") for line in wrap(title, room, LABEL * 1.08, 2)]
+
     def words_beside(self, number: int) -> Iterator[Label]:
         """The title of a panel, the names of its axes, and those of its lines at their ends."""
         panel, box = self.figure.panels[number], self.boxes[number]
         if panel.title:
             first, last = self.cells.get(number, (box.left, box.right))
-            title = clean(panel.title, 120)
-            left = box.left if box.left + text_width(title, LABEL * 1.08) <= last else first
-            words = fit(title, last - left, LABEL * 1.08)
-            yield Label(left, box.top - 9, words, "ink", LABEL, "start", True)
+            lines = self._title(number, last - first)
+            left = box.left if all(box.left + text_width(line, LABEL * 1.08) <= last for line in lines) else first
+            for above, line in enumerate(reversed(lines)):
+                yield Label(left, box.top - 9 - 15 * above, line, "ink", LABEL, "start", True)
         if panel.magnifies >= 0:
             words = self.magnified(number)
             yield (Label(box.right, box.top - 5, words, "muted ring", SMALL, "end") if panel.within

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..base.errors import UnsupportedError
 from ..base.formatting import number
 from ..base.optional import optional_import
 from .answers import given, script, shown, style, told, window_of
@@ -42,6 +43,8 @@ class LiveFigure(Base):
         The key of the mark that was chosen last; empty before.
     """
 
+    #: What stands below a view where no kernel runs.
+    kept = "its picture and table"
     _esm = script()
     _css = style()
     svg = traitlets.Unicode().tag(sync=True)
@@ -87,7 +90,7 @@ class LiveFigure(Base):
         """What Jupyter shows, and keeps for viewers without a kernel."""
         live = super()._repr_mimebundle_(**keywords)
         data, metadata = live if isinstance(live, tuple) else (live or {}, {})
-        html = f"<p>A live view. Run the cell to use it; below are its picture and table.</p>\n{to_html(self.figure)}"
+        html = f"<p>A live view. Run the cell to use it; below are {self.kept}.</p>\n{to_html(self.figure)}"
         return {**data, "text/plain": repr(self), "text/html": html}, metadata
 
     def _display_(self) -> object:  # object: one of marimo
@@ -95,6 +98,12 @@ class LiveFigure(Base):
         marimo = sys.modules["marimo"]  # which calls this
         html = f"<details><summary>Picture and table, without a running kernel</summary>\n{to_html(self.figure)}</details>"
         return marimo.vstack([marimo.ui.anywidget(self), marimo.Html(html)])
+
+    def __reduce__(self, *_: object) -> str:  # object: what copies give, which has no effect
+        raise UnsupportedError("A live view belongs to the page that shows it, so it cannot be pickled or copied.",
+                               hint="view.figure.save('picture.html') keeps the picture and the table.")  # fmt: skip
+
+    __copy__ = __deepcopy__ = __reduce__
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({clean(self.figure.title)!r})"

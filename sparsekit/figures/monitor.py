@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from ..base import checks
 from ..base.errors import MissingPackageError, ParameterError, UnknownNameError, UnsupportedError, expected
 from ..base.formatting import number
-from .arguments import amount_of, flag_of, text_of
 from .training import training_figure
 
 if TYPE_CHECKING:
@@ -73,10 +73,10 @@ def monitor(trainer: object = None, title: str = "Training", live: bool | None =
         if value is not None and not hasattr(value, needed):
             raise ParameterError(expected(name, "a gluon.Trainer" if name == "trainer" else "a Profiler", value),
                                  hint="leave it out, or monitor(trainer, profile=prof).")
-    text_of("title", title)
-    amount_of("every", every, 0)
+    checks.text("title", title)
+    checks.amount_of("every", every, 0)
     if live is not None:
-        flag_of("live", live)
+        checks.flag("live", live)
     return TrainingMonitor(trainer, title, live, every, profile)
 
 

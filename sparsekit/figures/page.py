@@ -7,11 +7,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base import checks
 from ..base.entry import entries
 from ..base.errors import ParameterError, expected
 from ..base.files import written
 from .answers import pictures, prepared, script, style
-from .arguments import text_of
 from .drawing import Drawing
 from .html import to_html
 from .layout import MIDDLE, NARROW, WIDE
@@ -59,7 +59,7 @@ def html_page(title: str, sections: Iterable[tuple[str, Any]] | Mapping[str, Any
     str
         The page.
     """
-    text_of("title", title), text_of("footer", footer)
+    checks.text("title", title), checks.text("footer", footer)
     pairs = _pairs(sections)
     parts = [_section(place + 1, heading, content) for place, (heading, content) in enumerate(pairs)]
     if len(pairs) > 3:  # below the first section, which says what there is to say

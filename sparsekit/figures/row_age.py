@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base import checks
 from ..base.entry import entries
 from ..base.errors import ParameterError, ShapeError, expected
 from ..base.formatting import counted
-from .arguments import mapping_of, text_of
 from .figure import Figure
 from .marks import Axis, Line, Panel, Raster, Rect, Table, Text
-from .true_scale import rows_across
+from .true_scale import row_shades, rows_across
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -64,13 +64,13 @@ def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] = _NONE, ap
         If the arrays have different lengths.
     """
     found = _checked("ages", ages)
-    given = mapping_of("changed", changed, "arrays")
+    given = checks.mapping_of("changed", changed, "arrays")
     maps = {str(name): _same("changed", values, found).astype(bool) for name, values in given.items()}
     gap = None if apart is None else _same("apart", apart, found).astype(float)
     bins = _bins(found)
     rows = [(words, f"{int(hit.sum()):,}", *([] if gap is None else [f"{_median(gap[hit]):.3g}"])) for words, _, hit in bins]
     columns = ("steps since its last gradient", "rows", *([] if gap is None else ["apart (median)"]))
-    figure = Figure(text_of("title", title) or _title(found), _finding(found, maps, gap, bins),
+    figure = Figure(checks.text("title", title) or _title(found), _finding(found, maps, gap, bins),
                     table=Table(columns, rows, f"{len(found):,} rows"))  # fmt: skip
     shades = {age: 1.0 - 0.82 * place / max(len(bins) - 2, 1) for place, (_, age, _) in enumerate(bins) if age >= 0}
     levels = np.zeros(len(found))
@@ -152,14 +152,10 @@ def _finding(ages: Array, maps: Mapping[str, Array], gap: Array | None, bins: li
 def _map(figure: Figure, title: str, kind: str, shades: Array, share: float, words: str) -> None:
     """One square of all rows."""
     number, across = len(figure.panels), rows_across(len(shades))
-    each = -(-across // MOST)
-    side = -(-across // each) * each
-    cells, whole = np.zeros((side, side)), np.zeros(across * across)
-    whole[: len(shades)] = shades
-    cells[:across, :across] = whole.reshape(across, across)
-    small = cells.reshape(side // each, each, side // each, each).mean(axis=(1, 3))
+    cells, each = row_shades(np.arange(len(shades)), shades, len(shades), MOST)
+    side = float(len(cells) * each)
     figure.panels.append(Panel((0.0, float(across)), (0.0, float(across)), SIDE, title, share, aspect=1.0))
-    figure.add(Raster(number, kind, 0.0, float(side), 0.0, float(side), small, words),
+    figure.add(Raster(number, kind, 0.0, side, 0.0, side, cells, words),
                Line(number, "muted", [0, across, across, 0, 0], [0, 0, across, across, 0], width=0.8))  # fmt: skip
 
 

@@ -40,6 +40,7 @@ _GROUNDS = {"dense": " halo", "pale-dense": " soft"}
 _PAINTS = {
     "needed": ("paper", "dense", 1.6), "sparse": ("sparse", "edge", 1.0), "pale-sparse": ("pale-sparse", "sparse", 0.8),
     "none": ("none", "", 0.0), "ink": ("ink", "", 0.0), "muted": ("muted", "", 0.0), "outline": ("paper", "muted", 1.2),
+    "paper": ("paper", "", 0.0), "line": ("line", "", 0.0),
 }  # fmt: skip
 _HATCHED = ("dense", "pale-dense")
 
@@ -162,7 +163,7 @@ class _Writer:
         elif kind in _HATCHED:
             return f' fill="url(#{kind}-{self.unique})"'
         else:
-            fill, stroke, width = _PAINTS.get(kind, _PAINTS["none"])
+            fill, stroke, width = _PAINTS[kind]
         classes = f"f-{fill} s-{stroke}" if stroke else f"f-{fill}"
         outline = f' stroke="{LIGHT[stroke]}" stroke-width="{width:g}"' if stroke else ""
         return f' class="{classes}" fill="{LIGHT[fill]}"{outline}'

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..base import checks
 from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_shape
-from .arguments import amount_of
 from .figure import Figure
 from .interaction import Choice, Interaction
 from .marks import Axis, Dots, Line, Panel, Rect, Table, Text
@@ -79,7 +79,7 @@ def timeline_figure(columns: Columns | Mapping[str, Columns], title: str = "", w
     Figure
         The live view asks for more detail where a reader zooms, and tells of each operator its arrays and who made them.
     """
-    rows = int(amount_of("rows", rows, 1, 1e6, whole=True))
+    rows = int(checks.amount_of("rows", rows, 1, 1e6, whole=True))
     tables = together(columns) if isinstance(columns, Mapping) else columns
     whole = Timeline(part_of(tables, *(round(end * 1000) for end in window)) if window else tables)
     steps = steps_of(whole)

@@ -9,16 +9,16 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..base import checks
 from ..base.entry import entries
 from ..base.errors import ParameterError, ShapeError, expected
 from ..base.formatting import counted, format_bytes, format_density, format_ratio
-from .arguments import amount_of, mapping_of, text_of
 from .components import len_of, read_array, take_slice
 from .figure import Figure
 from .layout import BESIDE, EDGE, NARROW, WIDE
 from .marks import Axis, Cells, Dots, Line, Panel, Raster, Rect, Table, Text
 from .text import clean, fit, text_width
-from .true_scale import rows_across
+from .true_scale import row_shades, rows_across
 
 __all__ = ["touched_figure"]
 
@@ -92,7 +92,7 @@ def touched_figure(steps: Mapping[str, Gradient | tuple[Gradient, float]], title
         If the gradients have different sizes.
     """
     given = _checked(steps)
-    text_of("title", title)
+    checks.text("title", title)
     length = _rows_of([gradient for gradient, _ in given.values()])
     found = [_read(name, gradient, moved) for name, (gradient, moved) in given.items()]
     counts = [length if one.stored is None else len(one.stored) for one in found]
@@ -136,14 +136,14 @@ def _rows_of(gradients: list[Gradient]) -> int:
 def _checked(steps: object) -> dict[str, tuple[Gradient, float | None]]:  # object: what the user gave
     """Each gradient with the bytes that its step moves, or None."""
     found = {}
-    for name, step in mapping_of("steps", steps, "gradients").items():
+    for name, step in checks.mapping_of("steps", steps, "gradients").items():
         pair = isinstance(step, (tuple, list)) and len(step) == 2
         gradient, moved = step if pair else (step, None)
         if not all(hasattr(gradient, one) for one in ("shape", "stype", "nbytes")):
             raise ParameterError(expected(f"steps[{name!r}]", "a gradient, or a pair of it and the bytes of the step", step),
                                  hint="weight.grad(), or (weight.grad(), 512), for example.")  # fmt: skip
         if pair:
-            amount_of(f"the bytes of steps[{name!r}]", moved, 0)
+            checks.amount_of(f"the bytes of steps[{name!r}]", moved, 0)
         if gradient.stype not in ("default", "row_sparse"):
             raise ParameterError(expected(f"steps[{name!r}]", "a dense or row_sparse gradient", gradient.stype),
                                  hint="tostype('row_sparse') converts an array.")  # fmt: skip
@@ -184,7 +184,7 @@ def _square(figure: Figure, panel: int, one: _Step, length: int, head: _Head, wo
     if one.stored is None:
         figure.add(Rect(panel, "dense", 0.0, 1.0, 0.0, 1.0, f"{one.name}: all {length:,} rows are stored"))
     elif marked is None and len(one.stored):
-        figure.add(_shades(panel, one, across))
+        figure.add(_shades(panel, one, length))
     if marked is not None:
         ink, ground = ("paper", "dense") if one.stored is None else ("sparse", "paper")
         rows = marked if one.stored is None else one.stored
@@ -197,15 +197,12 @@ def _square(figure: Figure, panel: int, one: _Step, length: int, head: _Head, wo
     figure.add(Line(panel, "muted", [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], width=0.8))
 
 
-def _shades(panel: int, one: _Step, across: int) -> Raster:
+def _shades(panel: int, one: _Step, length: int) -> Raster:
     """Many rows: each cell is as dark as the share of its rows that is stored."""
     stored = one.stored if one.stored is not None else np.zeros(0, np.int64)
-    each = -(-across // CELLS)
-    cells = -(-across // each)
-    counts = np.zeros((cells, cells))
-    np.add.at(counts, (stored // across // each, stored % across // each), 1.0)
-    end = cells * each / across
-    return Raster(panel, "sparse", 0.0, end, 0.0, end, counts / each**2, f"{one.name}: {len(stored):,} rows")
+    shades, each = row_shades(stored, np.ones(len(stored)), length, CELLS)
+    end = len(shades) * each / rows_across(length)
+    return Raster(panel, "sparse", 0.0, end, 0.0, end, shades, f"{one.name}: {len(stored):,} rows")
 
 
 def _moved(figure: Figure, steps: list[_Step]) -> None:

@@ -13,7 +13,7 @@ from .components import Parts, bin_density, len_of, position, take_slice
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["Marks", "marks_of", "row_marks", "rows_across", "scale_words", "sides_of", "true_marks"]
+__all__ = ["Marks", "marks_of", "row_marks", "row_shades", "rows_across", "scale_words", "sides_of", "true_marks"]
 
 #: The least sides of a dot, and of a line that is a row, on a picture whose longer side has ``SIDE`` pixels; of a dot that is a
 #: row, in a picture that is often drawn smaller.
@@ -109,6 +109,20 @@ def true_marks(parts: Parts) -> list[tuple[float, float, float, float]]:
 def rows_across(length: int) -> int:
     """How many rows of a weight stand in a line of the square that has all of them, line by line."""
     return math.isqrt(max(length, 1) - 1) + 1
+
+
+def row_shades(rows: Array, shades: Array, length: int, most: int) -> tuple[Array, int]:
+    """Shades of rows of a weight of this length as a grid of cells, and how many rows a cell is wide and high.
+
+    The rows lie line by line in a square, which has at most ``most`` cells down and across; a cell has the mean of its rows,
+    where rows that are not given count as 0.
+    """
+    across = rows_across(length)
+    each = -(-across // most)
+    cells = -(-across // each)
+    places = rows // across // each * cells + rows % across // each
+    grid: Array = np.bincount(places, shades, cells * cells).reshape(cells, cells) / each**2
+    return grid, each
 
 
 def row_marks(rows: Array, length: int) -> Marks:

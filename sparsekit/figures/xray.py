@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base import checks
 from ..base.entry import entries
 from ..base.errors import ParameterError, ShapeError, UnsupportedError, expected
 from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_share, number
-from .arguments import text_of
 from .components import Parts, cell_text, len_of, read_array, take_slice
 from .figure import Figure
 from .interaction import Interaction, NumberField
@@ -119,7 +119,7 @@ def xray(batches: object, units: int | None = None, gradient: object = None, ups
     head = None if head is None else head.asnumpy() if hasattr(head, "asnumpy") else np.asarray(head)
     touched = [np.unique(take_slice(one.indices, 0, one.stored)).astype(np.int64) for one in parts]
     found = _Given(parts, touched, _units(units, parts[-1], given, head), given, head)
-    shown, count = text_of("title", title) or "What one batch does to the weight", len(parts)
+    shown, count = checks.text("title", title) or "What one batch does to the weight", len(parts)
 
     def step(values: Mapping[str, Any]) -> int:
         return int(values.get("batch", count)) - 1

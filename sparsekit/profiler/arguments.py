@@ -1,4 +1,4 @@
-"""Checks of arguments, by kind: whole numbers, numbers, flags, texts, words out of some; and those of contracts.
+"""Checks of arguments, with the error of the profiler: those of ``base.checks``, words out of some, and those of contracts.
 
 Each check raises an error that says what was expected, what came, and what to write.
 """
@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Callable, Iterable
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-import numpy as np
-
+from ..base import checks
 from ..base.errors import ProfilerError, UnknownNameError, expected, shown
 from ..base.formatting import parse_bytes
 from ..core import hooks
@@ -33,36 +30,12 @@ STORAGE_TYPES = ("default", "csr", "row_sparse")
 P = ParamSpec("P")
 
 
-# object: what the user gave, here and below
-def whole(name: str, value: object, least: int = 0, most: float = math.inf, hint: str = "") -> None:
-    """Raise unless ``value`` is an integer from ``least`` to ``most``; numpy's are integers too, True is none."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
-        limit = f"at most {most:,}" if isinstance(value, Integral) and int(value) > most else f"at least {least}"
-        raise ProfilerError(expected(name, f"an integer of {limit}", value),
-                            hint=hint or f"{name}={max(least, 1)}, for example.")
+number, flag, whole = (functools.partial(check, error=ProfilerError) for check in (checks.number, checks.flag, checks.whole))
 
 
-# object: as above; Any: a real number
-def number(name: str, value: object, what: str = "a number", holds: Callable[[Any], bool] = lambda value: True,
-           hint: str = "") -> None:
-    """Raise unless ``value`` is a real number of which ``holds`` is true; nan is one only if that is."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not holds(value):
-        raise ProfilerError(expected(name, what, value), hint=hint or f"{name}=1.5, for example.")
-
-
-# object: as above
-def flag(name: str, value: object, hint: str = "") -> None:
-    """Raise unless ``value`` is True or False."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ProfilerError(expected(name, "True or False", value), hint=hint or f"{name}=True, or leave it out.")
-
-
-# object: as above
-def text(name: str, value: object, hint: str = "") -> str:
+def text(name: str, value: object, hint: str = "") -> str:  # object: what the user gave, here and below
     """``value`` as ``columns.writable`` has it; raise unless it is a text."""
-    if not isinstance(value, str):
-        raise ProfilerError(expected(name, "a text", value), hint=hint or f"{name}='epoch', for example.")
-    return writable(value)
+    return writable(checks.text(name, value, hint, ProfilerError))
 
 
 # object: as above

@@ -223,7 +223,7 @@ class Diff:
         most_rows(rows)
         shown = [row for row in self.rows if row["verdict"] != SAME] or self.rows
         hidden = len(self.rows) - len(shown[:rows])
-        cells = [[f"{row['layer'] or '(no layer)'}: {row['name']}", row["lane"], row["storage"],
+        cells = [[f"{row['layer'] or '(no layer)'}: {row['name']}", row["lane"], row["storage"].replace("->", "→"),
                   _arrow(row["calls"], format_count), _arrow(row["bytes"], format_bytes),
                   _arrow(row["time"], format_duration),
                   *map(_signed, (row["by_calls"], row["by_bytes"], row["by_speed"])), row["verdict"]] for row in shown[:rows]]

@@ -1,4 +1,4 @@
-"""What a distributed run moved between workers and servers, and who waited for whom."""
+"""What a distributed run moved between workers and servers, as a picture and as tables, and who waited for whom."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ProfilerError
 from ..base.formatting import format_bytes, format_count, format_duration, format_share
+from ..figures.cable import Crossed, Server, cable_figure
 from .parts import workers_of
 from .stored import Part
 from .table import Table
 
 if TYPE_CHECKING:
+    from ..figures.figure import Figure
     from .stored import Stored
     from .types import Record
 
@@ -48,7 +50,7 @@ def distributed(data: Stored) -> Distributed:
 
 
 class Distributed:
-    """Bytes and times that a distributed run spent on exchanges, as tables that also have plain ``rows``.
+    """Bytes and times that a distributed run spent on exchanges: ``figure()``, and tables that also have plain ``rows``.
 
     Bytes count the arrays exactly: gradients, values and row numbers.  They leave out headers.  Times are in microseconds.
 
@@ -78,6 +80,45 @@ class Distributed:
         self.balance = max(loads) * len(loads) / sum(loads) if sum(loads) else 1.0
         self.processes, self.keys = self._process_table(), self._key_table()
         self.waits, self.servers = self._wait_table(), self._server_table()
+
+    def figure(self) -> Figure:
+        """Draw what a step of a worker moves: the rows that cross against the whole table, at true scale, by server.
+
+        Raises
+        ------
+        ProfilerError
+            If the workers moved nothing of a key, or the profile does not have the sizes of tables.
+        """
+        for figure in self._pictures():
+            return figure
+        raise ProfilerError("The profile does not have what a step moved of a table.",
+                            hint="profile a worker that pulls or pushes a key.")
+
+    def _pictures(self) -> list[Figure]:
+        """The picture, or none for a profile that does not have what it shows."""
+        found = list(self._crossed())
+        return [cable_figure(found)] if found else []
+
+    def _crossed(self) -> Iterator[Crossed]:
+        """The mean step of each key, over steps and workers."""
+        found: dict[object, list[dict[str, Any]]] = {}  # object: a key; Any: plain data
+        for _, data in self._workers:
+            for record in exchanges(data.records):
+                for one in _dicts(record["attrs"].get("keys", [])):
+                    if "by_server" in one and one["bytes_pulled"] + one["bytes_pushed"]:
+                        found.setdefault(one["key"], []).append(one)
+        for key, some in found.items():
+            parts = [part for one in some for part in _lists(one["by_server"]) if len(part) == 4]
+            pulls, pushes = (max(1, sum(one[name] for one in some)) for name in ("pulls", "pushes"))
+            servers = {}
+            for at in sorted({part[0] for part in parts}):
+                own = [part for part in parts if part[0] == at]
+                rows = sum(part[2] for part in own) / pulls, sum(part[3] for part in own) / pushes
+                servers[at] = Server(f"server {at}", own[0][1], *rows)
+            ways = [(sum(one[f"rows_{way}"] for one in some) / count, sum(one[f"bytes_{way}"] for one in some) / count,
+                     "dense" if any(one.get(f"{way}_whole") for one in some) else "sparse")
+                    for way, count in (("pulled", pulls), ("pushed", pushes))]
+            yield Crossed(str(key), some[0]["rows"], some[0]["bytes"], ways[0], ways[1], list(servers.values()))
 
     def _by_server(self) -> dict[int, tuple[int, int]]:
         """Bytes and round trips of each server, as the workers count them."""
@@ -195,11 +236,17 @@ class Distributed:
         """The tables that have rows."""
         return [table for table in (self.processes, self.keys, self.waits, self.servers) if len(table)]
 
+    def sections(self) -> list[object]:  # object: a report shows displays and tables
+        """The picture, if there is one, and the tables, for a page."""
+        return [*self._pictures(), *(table.plain() for table in self.tables())]
+
     def __repr__(self) -> str:
-        return "\n\n".join(f"{table.caption}\n{table!r}" for table in self.tables())
+        said = [figure.alt for figure in self._pictures()]
+        return "\n\n".join([*said, *(f"{table.caption}\n{table!r}" for table in self.tables())])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
-        return {"text/plain": repr(self), "text/html": "\n".join(table.html for table in self.tables())}
+        shown = [*(figure.html() for figure in self._pictures()), *(table.html for table in self.tables())]
+        return {"text/plain": repr(self), "text/html": "\n".join(shown)}
 
 
 def _server_row(part: Part) -> dict[str, Any]:  # Any: the fields of a row

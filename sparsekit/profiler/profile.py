@@ -312,6 +312,8 @@ class Profile:
     def distributed(self) -> Distributed:
         """Bytes that a distributed run moved between workers and servers, by process, key and server, and the waiting times.
 
+        It shows itself as a picture of the rows that cross in a step, at true scale against the whole table, and tables.
+
         Raises
         ------
         ProfilerError
@@ -471,7 +473,7 @@ class Profile:
         if self._data().parts:
             sections.append(("By process", self.table(group_by="process").plain()))
             if any(record["lane"] == "exchange" for record in self.records):
-                sections.append(("Exchanged", [table.plain() for table in self.distributed().tables()]))
+                sections.append(("Exchanged", self.distributed().sections()))
         if places:
             sections.append(("By cell or file, and line", places))
         if self.densified:

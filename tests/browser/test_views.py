@@ -8,8 +8,10 @@ import sparsekit as mx
 from sparsekit.course import million_rows_figure
 from sparsekit.figures import bars_figure, contagion_figure, curves_figure, html_page, row_age_figure, touched_figure, xray
 from sparsekit.figures.array import array_figure
+from sparsekit.figures.cable import cable_figure
 from sparsekit.figures.timeline import timeline_figure
 from tests.figures.recorded import tables, training
+from tests.figures.test_cable import crossed
 
 from .gallery import made
 
@@ -56,6 +58,7 @@ VIEWS = {
     "curves": lambda: curves_figure({"a": [1, 3, 2], "b": [2, 2, 4]}, "Loss"), "progress": lambda: mx.progress(),
     "touched": lambda: touched_figure({"dense": (mx.nd.ones((90, 2)), 720)}), "million rows": million_rows_figure,
     "contagion": lambda: contagion_figure(dense_step()),
+    "cable": lambda: cable_figure([crossed()]),
     "row ages": lambda: row_age_figure([0, 3, 70, -1] * 9, {"dense Adam": [True, False] * 18}),
 }  # fmt: skip
 

@@ -97,6 +97,11 @@ def test_bytes_and_rows_are_those_of_the_formula_and_servers_count_the_same(run)
         about = every[f"worker {rank}"]
         assert (about["sent"], about["received"]) == (counted[rank]["bytes_sent"], counted[rank]["bytes_received"])
         assert about["round_trips"] == counted[rank]["calls"]
+    touched = sum(len(rows_of(rank, step)) for rank in range(2) for step in range(STEPS)) / (2 * STEPS)
+    figure = found.figure()
+    assert (f"pulls {touched:,.0f} and pushes {touched:,.0f} of 5,000 rows", "800") == (
+        figure.finding.split("worker ")[1].split(" (")[0], figure.table.rows[1][4].split()[0])
+    assert figure.alt in repr(found)
     servers = [every[f"server {index}"] for index in range(2)]
     assert sum(row["received"] for row in servers) == sum(one["bytes_sent"] for one in counted)
     assert sum(row["sent"] for row in servers) == sum(one["bytes_received"] for one in counted)
@@ -350,7 +355,7 @@ def test_the_picture_has_the_lanes_of_each_process(run):
 
 def test_the_report_has_all_processes(run, tmp_path):
     page = run[0].save(tmp_path / "page.html").read_text()
-    assert page.count("<figure data-figure>") == 2  # timeline and memory
+    assert page.count("<figure data-figure>") == 3  # timeline, memory and the cable
     for words in ("By process", "Exchanged", "Waiting times between workers",
                   "Load of the servers. The server with the most bytes"):
         assert words in page

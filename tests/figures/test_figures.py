@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from sparsekit.base.errors import MissingPackageError, UnsupportedError
+from sparsekit.base.errors import MissingPackageError, ParameterError, UnknownNameError, UnsupportedError
 from sparsekit.figures import html_page
 from sparsekit.figures.kit import Area, Axis, Figure, Line, Panel, Raster, Rect, Table
 from sparsekit.figures.layout import Layout
@@ -246,3 +246,17 @@ def test_matplotlib_draws_a_raster_where_its_marks_say():
     image, = ax.images or ax.child_axes[0].images
     assert tuple(image.get_extent()) == (2.0, 8.0, 3.0, 1.0)
     np.testing.assert_allclose(image.get_array()[..., 3], shades)
+
+
+@pytest.mark.parametrize(("mark", "error", "words"), [
+    (Rect(1, "dense", 0, 1, 0, 1), ParameterError, "in panel 1, and the figure has 1 panel"),
+    (Axis(-1, "left"), ParameterError, "in panel -1"),
+    (Rect(0, "vermilion", 0, 1, 0, 1), UnknownNameError, "'vermilion'"),
+    (Line(0, "red", [0, 1], [0, 1]), UnknownNameError, "'red'")])  # fmt: skip
+def test_a_mark_that_cannot_be_drawn_is_named(mark, error, words):
+    figure = Figure("Bytes", "", [Panel((0, 1), (0, 1), 50)])
+    figure.add(mark)
+    for draw in (figure.svg, figure.html):
+        with pytest.raises(error, match=words) as caught:
+            draw()
+        assert caught.value.hint

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
+from sparsekit.base.errors import UnsupportedError
 from sparsekit.figures.interaction import checked
 
 from .gallery import HOSTILE, asking, everything, played
@@ -70,3 +74,9 @@ def test_frames_are_sent_and_the_last_is_the_figure():
     live = played().live()
     assert len(live.given["frames"]) == 3
     assert "Frame 3" in live.svg
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_view_cannot_be_copied_and_says_what_can(copied):
+    with pytest.raises(UnsupportedError, match=r"save\('picture.html'\)"):
+        copied(asking().live())

@@ -40,7 +40,7 @@ __all__ = ["Certificate", "Task", "given", "grade", "task"]
 
 #: Columns into which the words of the books, and pairs of them, are hashed before an instance is drawn.
 FEATURES = 2**18
-BATCHES, ROWS, HELD_OUT, UNITS = 8, 128, 256, 32
+BATCHES, ROWS, HELD_OUT, UNITS = 6, 128, 256, 32
 #: Columns of an instance: from the first to below the second.
 COLUMNS = (60_000, 90_000)
 

@@ -1,6 +1,7 @@
 """The data set that comes with sparsekit: paragraphs of eight books in the public domain, labelled by author.
 
-``tests/oracle/collect_books.py`` made the file from the editions of Standard Ebooks; its head names the books and their licence.
+``tests/datasets/collect_books.py`` made the file from the editions of Standard Ebooks; its head names the books and their
+licence.
 """
 
 from __future__ import annotations

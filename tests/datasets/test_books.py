@@ -22,7 +22,7 @@ WORD = r"[^\W\d_]{2,}"
 
 def collector():
     """The program that made the file."""
-    path = Path(__file__).parents[1] / "oracle" / "collect_books.py"
+    path = Path(__file__).with_name("collect_books.py")
     spec = importlib.util.spec_from_file_location("collect_books", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

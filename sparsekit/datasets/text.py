@@ -156,7 +156,8 @@ def load_book_tokens(size: int | None = 10_000, least: int = 2, authors: Sequenc
     found = read_books(authors)
     parts = [[token for number in part for token in split_tokens(found[number].text)] for part in split_books(found)]
     vocabulary = Vocabulary(parts[0], size, least)
-    return TextData(*map(vocabulary.to_indices, parts), vocabulary)
+    train, validation, test = map(vocabulary.to_indices, parts)
+    return TextData(train, validation, test, vocabulary)
 
 
 class BPTTBatches:

@@ -112,7 +112,7 @@ RECORDINGS = (
     Recording(("cupy.json",), "oracle/record_cupy.py", "cupy"),
     Recording(("symbol_storage_table.json",), "oracle/derive_symbol_table.py", "this", ("{storage-notes}", "{0}")),
     Recording(("example_data.npz",), "oracle/collect_example_data.py", "this",
-              kept="it is made of the docstrings of the packages that are installed, and example_scores.json belongs to it"),
+              kept="half of it is made of docstrings of installed packages, and example_scores.json belongs to it"),
     Recording(("example_settings.json",), "examples/choose_settings.py", "this", starts=True,
               kept="it holds settings that are chosen, which takes minutes, and scores of this library"),
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.errors import SparsekitError
 from ..base.optional import optional_import
-from ..datasets import load_docstrings
+from ..datasets.books import ESSAYISTS, load_books
 from .harness import Session
 
 if TYPE_CHECKING:
@@ -23,12 +23,10 @@ if TYPE_CHECKING:
     #: An estimator of scikit-learn's kind.
     Estimator: TypeAlias = Any
 
-__all__ = ["PACKAGES", "measure"]
+__all__ = ["measure"]
 
-#: Packages whose docstrings are told apart: the first from the others.
-PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib")
 COLUMNS, QUICK = 2**20, 2**16
-#: Rows of a batch where all packages are read.
+#: Rows of a batch at most, where SGDClassifier runs as it comes.
 LARGE = 1024
 #: Passes, or iterations of LogisticRegression, that are tried; and how far below the best of the worst all have to come.
 PASSES, BELOW = (1, 2, 3, 5, 8, 12, 20, 40), 0.002
@@ -53,10 +51,10 @@ class Way(NamedTuple):
     train: Callable[[Estimator, Data, int], None]
 
 
-def _data(columns: int, target: Sequence[str] | None = PACKAGES[:1], packages: Sequence[str] | None = PACKAGES) -> Data:
-    """Docstrings as rows of length 1; without ``packages``, those of all default packages that are installed."""
+def _data(columns: int, target: Sequence[str] | None = ESSAYISTS) -> Data:
+    """Paragraphs of books as rows of length 1; without ``target``, each author is a class."""
     normalize = optional_import("sklearn.preprocessing", "sklearn", "sparsekit bench sklearn").normalize
-    found = load_docstrings(columns, target, packages, seed=0)
+    found = load_books(columns, target, pairs=True)
     parts = [(normalize(part.data.asscipy()), np.asarray(part.label).astype(np.int64)) for part in (found.train, found.test)]
     return Data(*parts[0], *parts[1])
 
@@ -143,7 +141,7 @@ def _beside_sgd(session: Session, data: Data, what: str) -> None:
     passes, setting, accuracy = _fewest(own, data, PASSES, target)
     rows, columns = data.rows.shape
     total = rows + data.test_rows.shape[0]
-    session.table(f"{total:,} docstrings, {rows:,} of them to train on, {columns:,} columns, {data.rows.nnz / rows:.0f} values a "
+    session.table(f"{total:,} paragraphs, {rows:,} of them to train on, {columns:,} columns, {data.rows.nnz / rows:.0f} values a "
                f"row, {what}: time to the accuracy of SGDClassifier as it comes", "s",
                   {"sparsekit SparseClassifier": partial(_seconds, own, data, passes, setting),
                    "SGDClassifier": partial(_seconds, rival, data, 1, 0.0)}, against="sparsekit SparseClassifier",
@@ -163,9 +161,8 @@ def measure(session: Session) -> None:
     rows, columns = data.rows.shape
     facts = [f"{name}: {passes} passes, {ways[name].name}={setting:g}, best accuracy {max(found[name].values()):.4f}"
              for name, (passes, setting) in chosen.items()]
-    session.table(f"{rows:,} docstrings, {columns:,} columns, {data.rows.nnz / rows:.0f} values a row: time to an accuracy of "
+    session.table(f"{rows:,} paragraphs, {columns:,} columns, {data.rows.nnz / rows:.0f} values a row: time to an accuracy of "
                   f"{target:.4f}", "s", {name: partial(_seconds, way, data, *chosen[name]) for name, way in ways.items()},
                   against=next(iter(ways)), fact="; ".join(facts))
-    packages = PACKAGES[:3] if quick else None
-    for names, what in ((("numpy", "scipy"), "numpy or scipy against the rest"), (None, "each package a class")):
-        _beside_sgd(session, _data(QUICK if quick else COLUMNS, names, packages), what)
+    for names, what in ((ESSAYISTS, "essays against stories"), (None, "each author a class")):
+        _beside_sgd(session, _data(QUICK if quick else COLUMNS, names), what)

@@ -23,7 +23,7 @@ from scipy import sparse
 from .. import autograd, gluon, init, ndarray
 from ..base.errors import ContractError, UnknownNameError
 from ..base.formatting import format_bytes
-from ..datasets import load_docstrings
+from ..datasets import load_books
 from ..gluon.utils import whole
 from ..profiler import Profiler, compare, expect
 from .words import Message, rich
@@ -38,10 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Certificate", "Task", "given", "grade", "task"]
 
-#: What the instances are drawn from: docstrings of packages that sparsekit needs, so that they are always there.
-PACKAGES = ("numpy", "scipy", "numba")
+#: Columns into which the words of the books, and pairs of them, are hashed before an instance is drawn.
 FEATURES = 2**18
-BATCHES, ROWS, HELD_OUT, UNITS = 8, 128, 256, 32
+BATCHES, ROWS, HELD_OUT, UNITS = 6, 128, 256, 32
 #: Columns of an instance: from the first to below the second.
 COLUMNS = (60_000, 90_000)
 
@@ -66,7 +65,7 @@ class Task(NamedTuple):
     columns : int
         Number of columns of the texts.
     batches : list of (CSRNDArray, NDArray)
-        Batches of 128 texts for training, with labels of shape (128, 1).  The label is 1 for a docstring of scipy.
+        Batches of 128 texts for training, with labels of shape (128, 1).  The label is 1 for a paragraph of Darwin.
     held_out : CSRNDArray
         256 texts to score after training.
     weights : list of numpy.ndarray
@@ -93,7 +92,7 @@ class Task(NamedTuple):
 
 @cache
 def _texts() -> tuple[Any, Any]:   # Any: a matrix of scipy, an array of numpy
-    part = load_docstrings(features=FEATURES, packages=PACKAGES, target=["scipy"]).train
+    part = load_books(FEATURES, "Darwin", pairs=True).train
     return part.data.asscipy(), part.label
 
 
@@ -103,7 +102,7 @@ def task(seed: int) -> Task:
     Parameters
     ----------
     seed : int
-        The same seed gives the same instance with the same versions of numpy, scipy and numba, whose docstrings are the texts.
+        The same seed gives the same instance on every machine.
 
     Returns
     -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..base.entry import entries
-from .touched_rows import DARWIN, figure_of, measured
+from .touched_rows import figure_of, measured
 
 if TYPE_CHECKING:
     from ..figures.kit import Figure
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["million_rows", "million_rows_figure"]
 
 
-def million_rows(text: str = DARWIN, rows: int = 1_000_000) -> MillionRows:
+def million_rows(text: str | None = None, rows: int = 1_000_000) -> MillionRows:
     """Show live what a text changes in a weight of a million rows: type a text, watch both gradients being written.
 
     Every row has its place in two squares, line by line, at true scale.  In the film the dense gradient fills its square, while
@@ -23,8 +23,9 @@ def million_rows(text: str = DARWIN, rows: int = 1_000_000) -> MillionRows:
 
     Parameters
     ----------
-    text : str
-        At most 20,000 letters; each different word has a row.
+    text : str, optional
+        At most 20,000 letters; each different word has a row.  Default: a paragraph of The Origin of Species, of the data set
+        ``mx.datasets.read_books()``.
     rows : int
         Rows of the weight, 100 to 10,000,000; a row has 128 float32 values.
 
@@ -50,7 +51,7 @@ def million_rows(text: str = DARWIN, rows: int = 1_000_000) -> MillionRows:
     return MillionRows(found)
 
 
-def million_rows_figure(text: str = DARWIN, rows: int = 1_000_000) -> Figure:
+def million_rows_figure(text: str | None = None, rows: int = 1_000_000) -> Figure:
     """Draw what a text changes in a weight of a million rows: the picture of ``million_rows``.
 
     Parameters

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.errors import ParameterError, expected
 from ..base.formatting import format_bytes, format_ratio
+from ..datasets import read_books
 from ..figures.kit import Figure
 from ..figures.text import clean
 from ..figures.touched import touched_figure
@@ -22,18 +23,10 @@ if TYPE_CHECKING:
     from ..ndarray import NDArray
     from ..ndarray.sparse import RowSparseNDArray
 
-__all__ = ["DARWIN", "LEAST_ROWS", "MOST_LETTERS", "MOST_ROWS", "UNITS", "Touched", "figure_of", "measured", "words_of"]
+__all__ = ["LEAST_ROWS", "MOST_LETTERS", "MOST_ROWS", "UNITS", "Touched", "figure_of", "measured", "opening", "words_of"]
 
-#: The last sentences of On the Origin of Species (1859), shortened.
-DARWIN = (
-    "It is interesting to contemplate an entangled bank, clothed with many plants of many kinds, with birds singing on the "
-    "bushes, with various insects flitting about, and with worms crawling through the damp earth, and to reflect that these "
-    "elaborately constructed forms, so different from each other, and dependent on each other in so complex a manner, have all "
-    "been produced by laws acting around us. There is grandeur in this view of life, with its several powers, having been "
-    "originally breathed into a few forms or into one; and that, whilst this planet has gone cycling on according to the fixed "
-    "law of gravity, from so simple a beginning endless forms most beautiful and most wonderful have been, and are being, "
-    "evolved."
-)
+#: How the paragraph of the data set begins that opens the course.
+_OPENING = "It may metaphorically be said that natural selection"
 #: Values in a row of the weight.
 UNITS = 128
 LEAST_ROWS, MOST_ROWS, MOST_LETTERS = 100, 10_000_000, 20_000
@@ -128,14 +121,21 @@ def _dense_bytes(rows: int) -> tuple[int, bool]:
     return array.nbytes if made else array.nbytes // LEAST_ROWS * rows, made
 
 
-def measured(text: str = DARWIN, rows: int = 1_000_000) -> Touched:
-    """Compute the gradients of a text.
+@cache
+def opening() -> str:
+    """A paragraph of The Origin of Species, which opens the course."""
+    return next(text for _, text in read_books(["Darwin"]) if text.startswith(_OPENING))
+
+
+def measured(text: str | None = None, rows: int = 1_000_000) -> Touched:
+    """Compute the gradients of a text, by default of ``opening()``.
 
     Raises
     ------
     ParameterError
         If the text has no words or too many letters, or ``rows`` is out of range.
     """
+    text = opening() if text is None else text
     if not isinstance(text, str):
         raise ParameterError(expected("text", "a str", text), hint="million_rows('a sentence of your own').")
     if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or not LEAST_ROWS <= rows <= MOST_ROWS:

@@ -13,7 +13,7 @@ from ..io.libsvm_reader import LibSVMReader
 from ..ndarray import load, save, wrap
 from ..storage import CSR
 from .archives import open_member, unpack
-from .docstrings import Part
+from .books import Part
 from .download import Source, data_home, fetch
 
 if TYPE_CHECKING:

@@ -1,11 +1,8 @@
-"""A text for language models that needs no download: Python's reference manual, as ``pydoc`` shows it."""
+"""Text for language models: tokens, vocabulary, and the pieces of truncated backpropagation."""
 
 from __future__ import annotations
 
 import collections
-import hashlib
-import importlib
-import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,17 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..base.context import cpu
-from ..base.errors import DataFileError, MissingPackageError, RowIndexError, ShapeError, UnknownNameError, expected
+from ..base.errors import RowIndexError, ShapeError, UnknownNameError, expected
 from ..ndarray import wrap
-from .docstrings import SOURCE_LIMIT
-from .sources import docstrings_of
+from .books import read_books, split_books
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..base.types import Array
 
-__all__ = ["BPTTBatches", "TextData", "Vocabulary", "load_pydoc", "split_tokens"]
+__all__ = ["BPTTBatches", "TextData", "Vocabulary", "load_book_tokens", "split_tokens"]
 
 #: Tokens for the end of a line, and for tokens that are not in the vocabulary.
 END, UNKNOWN = "<eos>", "<unk>"
@@ -117,23 +113,19 @@ class TextData(NamedTuple):
     train, validation, test : arrays of int32
     vocabulary : Vocabulary
         Vocabulary of the training part.
-    version : str
-        Version of Python, on which the text depends.
     """
 
     train: Any
     validation: Any
     test: Any
     vocabulary: Vocabulary
-    version: str
 
 
-def load_pydoc(size: int | None = 10_000, least: int = 2, packages: Sequence[str] = (), validation_share: float = 0.1,
-               test_share: float = 0.1, seed: int = 0) -> TextData:
-    """Load Python's reference manual, as ``help()`` shows it, as a text for language models, without a network.
+def load_book_tokens(size: int | None = 10_000, least: int = 2, authors: Sequence[str] | None = None) -> TextData:
+    """Load the books that come with sparsekit as a text for language models.
 
-    The manual has about 110,000 tokens in about 80 articles; the docstrings of ``packages`` can add millions.  Each article
-    or docstring is in one part, which depends only on its text and ``seed``.
+    All eight have about 400,000 tokens: words, numbers and punctuation marks in lower case, and ``"<eos>"`` at the end of each
+    paragraph.  The first eight tenths of each book are for training, the ninth for validation and the tenth for testing.
 
     Parameters
     ----------
@@ -141,12 +133,8 @@ def load_pydoc(size: int | None = 10_000, least: int = 2, packages: Sequence[str
         Maximum size of the vocabulary.  Default 10,000; None for no limit.
     least : int
         Minimum number of occurrences of a token in the training part; rarer tokens become ``"<unk>"``.  Default 2.
-    packages : sequence of str
-        Installed packages whose docstrings are added, by the names by which they are imported.
-    validation_share, test_share : float
-        Fractions of the text; the parts are slightly smaller, as only whole articles are assigned.  Default 0.1.
-    seed : int
-        Determines the split.
+    authors : sequence of str, optional
+        Whose books are loaded, by surname.  Default: all eight.
 
     Returns
     -------
@@ -154,61 +142,22 @@ def load_pydoc(size: int | None = 10_000, least: int = 2, packages: Sequence[str
 
     Raises
     ------
-    MissingPackageError
-        If this Python was installed without its manual, or a package is not installed as source files.
+    UnknownNameError
+        If there is no book of an author.
     ShapeError
-        If a share is negative, or the shares add up to 1 or more.
-    DataFileError
-        If no article is left for training.
+        If ``size`` is below 2.
 
     Examples
     --------
-    >>> data = mx.datasets.load_pydoc(size=1000)
-    >>> data.vocabulary.to_tokens(data.train[:3]), len(data.vocabulary)  # doctest: +SKIP
-    (['the', '"', 'assert'], 1000)
+    >>> data = mx.datasets.load_book_tokens(size=1000)
+    >>> data.vocabulary.to_tokens(data.train[:6]), len(data.vocabulary)
+    (['it', 'is', 'a', 'truth', '<unk>', '<unk>'], 1000)
     """
-    if validation_share < 0 or test_share < 0 or validation_share + test_share >= 1:
-        raise ShapeError(f"validation_share={validation_share} and test_share={test_share} must be at least 0 and add up to less "
-                         "than 1.", hint="pass 0.1 for each, for example.")
-    parts = _parts([(text, split_tokens(text)) for text in _texts(packages)], (validation_share, test_share), seed)
-    if not parts[0]:
-        raise DataFileError("No article is left for training.", hint="pass smaller shares, or add packages.")
+    found = read_books(authors)
+    parts = [[token for number in part for token in split_tokens(found[number].text)] for part in split_books(found)]
     vocabulary = Vocabulary(parts[0], size, least)
     train, validation, test = map(vocabulary.to_indices, parts)
-    return TextData(train, validation, test, vocabulary, platform.python_version())
-
-
-def _parts(texts: list[tuple[str, list[str]]], shares: tuple[float, float], seed: int) -> list[list[str]]:
-    """Tokens of training, validation and test; texts are assigned to the last two in the order of their digests."""
-    total, key = sum(len(tokens) for _, tokens in texts), str(seed).encode()[:64]
-    digests = [hashlib.blake2b(text.encode(errors="replace"), digest_size=8, key=key).digest() for text, _ in texts]
-    part_of, left = [0] * len(texts), [share * total for share in shares]
-    for number in sorted(range(len(texts)), key=digests.__getitem__):
-        size = len(texts[number][1])
-        for place in (0, 1):
-            if size <= left[place]:
-                part_of[number] = place + 1
-                left[place] -= size
-                break
-    return [[token for part, (_, tokens) in zip(part_of, texts, strict=True) if part == wanted for token in tokens]
-            for wanted in range(3)]
-
-
-def _texts(packages: Sequence[str]) -> list[str]:
-    """The articles sorted by name, then the docstrings of each package, without duplicates."""
-    try:
-        topics = importlib.import_module("pydoc_data.topics").topics
-    except ImportError as error:
-        raise MissingPackageError("This Python was installed without the text of its manual, pydoc_data.",
-                                  hint="use load_docstrings, which reads installed packages.") from error
-    found = dict.fromkeys(topics[name] for name in sorted(topics))
-    for package in packages:
-        before = len(found)
-        found.update(dict.fromkeys(docstrings_of(package, SOURCE_LIMIT)))
-        if len(found) == before:
-            raise MissingPackageError(f"No docstrings of the package {package!r} were found.",
-                                      hint=f"install {package} with its source files, or leave it out.")
-    return list(found)
+    return TextData(train, validation, test, vocabulary)
 
 
 class BPTTBatches:

@@ -1,10 +1,12 @@
-"""Bag-of-words features: counts of words and pairs of adjacent words, hashed into a fixed number of columns."""
+"""Bag-of-words features: counts of words and pairs of adjacent words, one column each or hashed."""
 
 from __future__ import annotations
 
+import collections
+import itertools
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Numbered", "count_words", "number_words", "split_words"]
 
-_WORD = re.compile(r"[a-z][a-z0-9]+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text in lower case: a letter followed by letters and digits, at least one; ``_`` is a separator."""
+    """The words of a text in lower case: two letters or more."""
     return _WORD.findall(text.lower())
 
 
@@ -30,7 +32,7 @@ class Numbered:
     Attributes
     ----------
     vocabulary : list of str
-        The distinct words, in the order of their first occurrence.
+        The distinct words, sorted by decreasing frequency; those of the same frequency by alphabet.
     words : array of int64
         Concatenated word numbers of all texts.
     ends : array of int64, shape (texts + 1,)
@@ -41,34 +43,25 @@ class Numbered:
         self.vocabulary, self.words, self.ends = vocabulary, words, ends
 
 
-def number_words(texts: Sequence[str], drop: Callable[[str], bool]) -> Numbered:
-    """Split texts into words and number them, omitting words for which ``drop(word)`` is true."""
-    numbers: dict[str, int] = {}
-    vocabulary: list[str] = []
-    flat: list[int] = []
-    ends = [0]
-    for text in texts:
-        for word in split_words(text):
-            number = numbers.get(word)
-            if number is None:
-                number = -1 if drop(word) else len(vocabulary)
-                numbers[word] = number
-                vocabulary += [word] if number >= 0 else []
-            if number >= 0:
-                flat.append(number)
-        ends.append(len(flat))
-    return Numbered(vocabulary, np.array(flat, np.int64), np.array(ends, np.int64))
+def number_words(texts: Sequence[str]) -> Numbered:
+    """Split texts into words and number them."""
+    split = [split_words(text) for text in texts]
+    counted = collections.Counter(itertools.chain.from_iterable(split))
+    vocabulary = sorted(counted, key=lambda word: (-counted[word], word))
+    numbers = {word: number for number, word in enumerate(vocabulary)}
+    words = np.fromiter((numbers[word] for text in split for word in text), np.int64)
+    return Numbered(vocabulary, words, np.cumsum([0, *map(len, split)], dtype=np.int64))
 
 
-def count_words(texts: Numbered, features: int, pairs: bool = True, counts: str = "log",
-                normalise: bool = True) -> CSR:
-    """Count words, and pairs of adjacent words, in hashed columns.
+def count_words(texts: Numbered, features: int | None, pairs: bool = True, counts: str = "log",
+                normalise: bool = True) -> tuple[CSR, tuple[str, ...]]:
+    """Count words, and pairs of adjacent words.
 
     Parameters
     ----------
     texts : Numbered
-    features : int
-        Number of columns.  Words with the same hash are counted together.
+    features : int or None
+        Number of columns.  Words with the same hash are counted together.  None for a column for each word and each pair.
     pairs : bool
         Also count pairs of adjacent words.  Default True.
     counts : {"log", "raw", "binary"}
@@ -80,16 +73,26 @@ def count_words(texts: Numbered, features: int, pairs: bool = True, counts: str 
     -------
     CSR
         Canonical, float32, one row for each text.  The hash, a mixed CRC-32, is the same on every machine.
+    tuple of str
+        The words, and the pairs if there is a column for each.
     """
-    hashes = _mix(np.array([zlib.crc32(word.encode()) for word in texts.vocabulary], np.uint64))
     rows = np.repeat(np.arange(len(texts.ends) - 1), np.diff(texts.ends))
-    columns = hashes[texts.words] % np.uint64(features)
-    if pairs and len(rows) > 1:
-        first, second = hashes[texts.words[:-1]], hashes[texts.words[1:]]
-        inside = rows[:-1] == rows[1:]
-        adjacent = _mix(first * np.uint64(3) + second)[inside] % np.uint64(features)
-        rows, columns = np.concatenate([rows, rows[:-1][inside]]), np.concatenate([columns, adjacent])
-    return _counted(rows, columns.astype(np.int64), (len(texts.ends) - 1, features), counts, normalise)
+    inside, adjacent = rows[:-1] == rows[1:], (texts.words[:-1], texts.words[1:])
+    vocabulary = tuple(texts.vocabulary)
+    if features is None:
+        columns, width = texts.words, len(vocabulary)
+        if pairs:
+            keys, second = np.unique((adjacent[0] * width + adjacent[1])[inside], return_inverse=True)
+            vocabulary += tuple(f"{vocabulary[key // width]} {vocabulary[key % width]}" for key in keys.tolist())
+            second, width = second + width, len(vocabulary)
+    else:
+        hashes, width = _mix(np.array([zlib.crc32(word.encode()) for word in vocabulary], np.uint64)), features
+        columns = hashes[texts.words] % np.uint64(features)
+        if pairs:
+            second = _mix(hashes[adjacent[0]] * np.uint64(3) + hashes[adjacent[1]])[inside] % np.uint64(features)
+    if pairs:
+        rows, columns = np.concatenate([rows, rows[:-1][inside]]), np.concatenate([columns, second])
+    return _counted(rows, columns.astype(np.int64), (len(texts.ends) - 1, width), counts, normalise), vocabulary
 
 
 def _counted(rows: Indices, columns: Indices, shape: tuple[int, int], counts: str, normalise: bool) -> CSR:

@@ -19,8 +19,8 @@ from ..base.errors import InsufficientMemoryError
 from ..base.formatting import format_bytes
 from ..base.tables import text_table
 from ..cli import INTERRUPTED
-from ..datasets import DocstringData, load_docstrings
-from ..datasets.docstrings import PACKAGES
+from ..datasets import BookData, load_books
+from ..datasets.books import ESSAYISTS
 from ..io import save_libsvm
 from .compare import MARGIN, conclusion, headline, judge, table, unreliable
 from .interrupt import check, stoppable
@@ -37,7 +37,7 @@ WIDTH = 100  # characters of a line
 PLAN = """\
 sparsekit demo: the same model, trained three ways on real text
 
-  1  read the docstrings of the installed Python packages; no network is used
+  1  read paragraphs of eight books that come with sparsekit; no network is used
   2  count their words, hashed into {features:,} features: a sparse data set, saved and read as LibSVM
   3  train on the same batches with dense arrays, with sparse input, and with a row-sparse gradient
   4  check that the losses agree, compare memory and time, write one HTML report
@@ -80,7 +80,7 @@ def _run(settings: Settings) -> int:
     free = machine.available_memory()
     chosen, skipped = _fitting(settings, free)
     with _folder(settings.output) as folder:
-        data = _data(settings)
+        data = load_books(settings.features, ESSAYISTS, pairs=True, seed=settings.seed)
         train_path, test_path = _save(data, folder)
         _say(wrapped(f"Data: {about_data(data, settings)}"), "")
         settings = settings._replace(batches=min(settings.batches, math.ceil(len(data.train.label) / settings.batch_size)))
@@ -180,15 +180,7 @@ def _folder(output: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _data(settings: Settings) -> DocstringData:
-    """Read the docstrings, with a progress bar."""
-    packages = settings.packages
-    with stage("reading docstrings", len(packages or PACKAGES)) as shown:
-        return load_docstrings(settings.features, packages[:1] if packages else ("numpy", "scipy"), packages,
-                               seed=settings.seed, progress=shown.advance)
-
-
-def _save(data: DocstringData, folder: Path) -> tuple[str, str]:
+def _save(data: BookData, folder: Path) -> tuple[str, str]:
     """Write training and test data as LibSVM files and return their paths."""
     paths = []
     with stage("writing LibSVM", 2) as shown:

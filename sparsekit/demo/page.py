@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..base.files import write_whole
 from ..base.formatting import format_bytes, format_count, format_density, format_share
 from ..base.version import __version__
-from ..datasets import DocstringData
+from ..datasets import AUTHORS, BookData
 from ..figures.page import html_page
 from ..figures.timeline import timeline_figure
 from ..figures.timeline_data import part_of
@@ -32,7 +32,7 @@ class Findings(NamedTuple):
     """The results of the demo.  A ``warning`` says why no times are given; it is empty if they are reliable."""
 
     settings: Settings
-    data: DocstringData
+    data: BookData
     outcomes: list[Outcome]
     skipped: list[str]
     verdict: Verdict
@@ -53,7 +53,7 @@ def write(folder: Path, found: Findings) -> None:
                 footer=_footer(found))
 
 
-def about_data(data: DocstringData, settings: Settings) -> str:
+def about_data(data: BookData, settings: Settings) -> str:
     """Describe the data set in a few sentences."""
     train, test = data.train, data.test
     store = train.data._store
@@ -61,13 +61,12 @@ def about_data(data: DocstringData, settings: Settings) -> str:
     stored = store.nnz / rows
     positive = float(train.label.mean())
     return (
-        f"{format_count(rows + test.data.shape[0])} docstrings from {len(data.versions)} packages, "
+        f"{format_count(rows + test.data.shape[0])} paragraphs of eight books, "
         f"{format_count(rows)} of them for training and the others for testing. Words and pairs of neighbouring words are "
         f"hashed into {columns:,} columns; a row stores {stored:.0f} of them on average ({format_density(stored / columns)}). "
         f"As CSR the training data take {format_bytes(store.nbytes)}; as a dense array they would take "
-        f"{format_bytes(4 * rows * columns)}. The task: does a docstring document {data.names[1]} "
-        f"({format_share(positive)} do) or {'another package' if data.names[0] == 'others' else data.names[0]}? "
-        "Names of packages were removed from the text.")
+        f"{format_bytes(4 * rows * columns)}. The task: is a paragraph of an essay, by {data.names[1]} "
+        f"({format_share(positive)} are), or of a story? The paragraphs for testing are those of each book's last fifth.")
 
 
 def _sections(found: Findings) -> list[tuple[str, Any]]:
@@ -180,22 +179,22 @@ def _accuracy(found: Findings) -> list[Any]:
             for i, (loss, share) in enumerate(zip(trained.losses, trained.accuracies, strict=True))]
     words = (
         f"The row-sparse variant was then trained on all the data. It classifies {100 * trained.accuracies[-1]:.1f} % of the "
-        f"test docstrings correctly; predicting the majority class is correct for {100 * found.baseline:.1f} %. "
+        f"test paragraphs correctly; predicting the majority class is correct for {100 * found.baseline:.1f} %. "
         f"{trained.batches:,} batches were trained on.")
     return [words, {"columns": ["epoch", "mean loss", "test accuracy"], "rows": rows,
-                    "caption": "The model also learns the style of each project, such as its headings."}]
+                    "caption": "The model also learns what each book is about, such as names."}]
 
 
 def _repeat(found: Findings) -> list[Any]:
     settings = found.settings
-    switches = (" --quick" if settings.packages else "") + ("" if settings.dense else " --no-dense")
+    switches = (" --quick" if settings.quick else "") + ("" if settings.dense else " --no-dense")
     command = (f"sparsekit demo --features {settings.features} --units {settings.units} --batch-size "
                f"{settings.batch_size} --batches {len(found.outcomes[0].losses)} --epochs {settings.epochs} "
                f"--seed {settings.seed}{switches}")
-    rows = [[package, version, format_count(found.data.counts[package])]
-            for package, version in found.data.versions.items()]
-    return [f"{command}. The figures depend on the versions of the packages below: their docstrings are the data.",
-            {"columns": ["package", "version", "docstrings"], "rows": rows, "caption": "The packages that were read"},
+    authors = [paragraph.author for part in found.data.paragraphs for paragraph in part]
+    rows = [[author, format_count(authors.count(author))] for author in AUTHORS]
+    return [f"{command}. The data, bytes and losses are the same on every machine, up to rounding.",
+            {"columns": ["author", "paragraphs"], "rows": rows, "caption": "The books, in the public domain"},
             "The traces beside this file open in Perfetto, the .npz files with sparsekit view; results.json holds all figures.",
             {"links": {**{f"Trace of {outcome.variant.name}": f"{outcome.variant.key}.trace.json.gz"
                           for outcome in found.outcomes},
@@ -217,8 +216,7 @@ def _plain(found: Findings) -> dict[str, Any]:
             "peak_bytes": outcome.peak, "moved_bytes": outcome.moved, "losses": outcome.losses,
             "batch_us": outcome.time if timed else None, "time_by_first": outcome.ratio if timed else None,
         } for outcome in found.outcomes}
-    return {"sparsekit": __version__, "settings": settings, "packages": found.data.versions,
-            "docstrings": found.data.counts, "variants": variants, "skipped": found.skipped,
+    return {"sparsekit": __version__, "settings": settings, "variants": variants, "skipped": found.skipped,
             "same_loss": found.verdict.same, "apart": found.verdict.apart, "baseline": found.baseline,
             "accuracies": found.trained.accuracies, "epoch_losses": found.trained.losses,
             "batches": found.trained.batches, "warning": found.warning}

@@ -28,10 +28,8 @@ class Settings(NamedTuple):
     epochs : int
         Number of training epochs on all the data.
     seed : int
-    packages : tuple of str, optional
-        Packages whose docstrings are read; by default all of ``datasets.docstrings.PACKAGES`` that are installed.
-    dense, keep_data : bool
-        Whether to train the dense variant, and to keep the LibSVM files.
+    quick, dense, keep_data : bool
+        Whether ``--quick`` was given, to train the dense variant, and to keep the LibSVM files.
     """
 
     output: Path
@@ -41,7 +39,7 @@ class Settings(NamedTuple):
     batches: int = 10
     epochs: int = 5
     seed: int = 0
-    packages: tuple[str, ...] | None = None
+    quick: bool = False
     dense: bool = True
     keep_data: bool = False
 
@@ -67,7 +65,7 @@ def parse(argv: Sequence[str] | None) -> Settings:
     _check_output(words.output)
     usual = Settings(words.output)
     if words.quick:
-        usual = usual._replace(features=2**18, units=16, epochs=2, packages=("numpy", "numba"))
+        usual = usual._replace(features=2**18, units=16, epochs=2, quick=True)
     given = {name: getattr(words, name) for name in ("features", "units", "batch_size", "batches", "epochs")}
     return usual._replace(**{name: value for name, value in given.items() if value is not None}, seed=words.seed,
                           dense=not words.no_dense, keep_data=words.keep_data)
@@ -87,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--batch-size", type=int, help="rows per batch (default: 64)")
     parser.add_argument("--epochs", type=int, help="number of training epochs on all the data (default: 5)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the initial weights and of the data's order (default: 0)")
-    parser.add_argument("--quick", action="store_true", help="train a small model on two packages, in some seconds")
+    parser.add_argument("--quick", action="store_true", help="train a small model, in some seconds")
     parser.add_argument("--no-dense", action="store_true", help="leave out the dense variant, which takes the longest")
     parser.add_argument("--keep-data", action="store_true", help="keep the LibSVM files in the output folder")
     return parser

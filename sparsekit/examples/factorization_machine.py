@@ -76,6 +76,7 @@ def rows_of(x: CSRNDArray) -> NDArray:
 class Example(running.Example):
     """A factorization machine on pairs of modules and words."""
 
+    packages = ("numpy", "numba")
     defaults: ClassVar[dict[str, Any]] = {"epochs": 5, "steps": 20, "batch_size": 64, "learning_rate": 0.1, "factors": 32}
     quick: ClassVar[dict[str, Any]] = {"epochs": 5}
     candidates: ClassVar[dict[str, tuple[Any, ...]]] = {"learning_rate": (0.02, 0.05, 0.1, 0.2), "batch_size": (64, 256),
@@ -84,7 +85,7 @@ class Example(running.Example):
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
         """Return pairs of the relation with label 1, and as many others with label 0."""
-        found = relation.count_relation(options.packages or ["numpy", "numba"])
+        found = relation.count_relation(options.packages)
         parts = [(relation.one_hot(found, part.module, part.word), part.label)
                  for part in relation.draw_pairs(found, options.seed)]
         return running.split_validation(*parts)

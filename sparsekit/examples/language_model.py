@@ -1,4 +1,4 @@
-"""A language model with a large vocabulary that predicts the next word of Python's manual.
+"""A language model with a large vocabulary that predicts the next word of books.
 
 The model is an embedding with a row-sparse gradient, an LSTM with projection (Sak, Senior and Beaufays 2014), and a sampled
 softmax.  The text is split into parallel columns.  Each batch starts from the final states of the previous one, and gradients
@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import autograd, gluon, init
 from ..base.config import config
-from ..datasets import BPTTBatches, load_pydoc
+from ..datasets import BPTTBatches, load_book_tokens
 from . import running
 from .sampled_softmax import SampledSoftmaxLoss, draw_candidates, full_loss
 
@@ -66,7 +66,7 @@ class LanguageModel(gluon.HybridBlock):
 
 
 class Example(running.Example):
-    """The language model on Python's manual."""
+    """The language model on books."""
 
     score_name, more_is_better = "perplexity", False
     defaults: ClassVar[dict[str, Any]] = {
@@ -78,13 +78,13 @@ class Example(running.Example):
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
         """Return the text as word indices, which are ordered by frequency."""
-        found = load_pydoc(options.words, packages=options.packages or (), seed=options.seed)
+        found = load_book_tokens(options.words)
         return running.Split((found.train,), (found.validation,), (found.test,), {"words": len(found.vocabulary)})
 
     @staticmethod
     def describe(data: running.Split) -> str:
         """Describe the data in a line."""
-        return f"{len(data.train[0]):,} words of Python's manual to train on, {data.facts['words']:,} different ones"
+        return f"{len(data.train[0]):,} words of books to train on, {data.facts['words']:,} different ones"
 
     def build(self) -> LanguageModel:
         """Build the model with random weights."""

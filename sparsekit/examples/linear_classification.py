@@ -1,6 +1,6 @@
-"""Sparse logistic regression that predicts which project wrote a docstring.
+"""Sparse logistic regression that predicts whether a paragraph is of an essay or of a story.
 
-A docstring is a csr row with 262,144 columns for hashed words and pairs of words, about seventy of which are stored.  The
+A paragraph is a csr row with 262,144 columns for hashed words and pairs of words, about 120 of which are stored.  The
 weight has a row for each column; its gradient stores only the rows that a batch touches, and only these are updated.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import gluon, init
-from ..datasets import load_docstrings
+from ..datasets.books import ESSAYISTS, load_books
 from . import running
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class LogisticRegression(gluon.HybridBlock):
 
 
 class Example(running.Example):
-    """Logistic regression on docstrings."""
+    """Logistic regression on paragraphs of books."""
 
     defaults: ClassVar[dict[str, Any]] = {"epochs": 8, "steps": 20, "batch_size": 32, "learning_rate": 0.4,
                                           "features": 2**18}
@@ -54,16 +54,15 @@ class Example(running.Example):
 
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
-        """Return docstrings as csr arrays, with label 1 for those of the first package."""
-        packages = options.packages or ["numpy", "numba"]
-        found = load_docstrings(options.features, packages[:1], packages, seed=options.seed)
-        return running.split_validation(found.train, found.test, packages=tuple(found.counts))
+        """Return paragraphs as csr arrays, with label 1 for those of essays: Darwin's, Mill's and Thoreau's."""
+        found = load_books(options.features, ESSAYISTS, pairs=True, seed=options.seed)
+        return running.split_validation(found.train, found.test)
 
     @staticmethod
     def describe(data: running.Split) -> str:
         """Describe the data in a line."""
         rows, features = data.train[0].shape
-        return f"{rows:,} docstrings of {', '.join(data.facts['packages'])}; {features:,} words and pairs of words"
+        return f"{rows:,} paragraphs of essays and stories to train on; {features:,} columns of words and pairs of words"
 
     def build(self) -> HybridBlock:
         """Build the model, with all weights 0."""

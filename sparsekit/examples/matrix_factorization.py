@@ -57,6 +57,7 @@ class Example(running.Example):
     """Matrix factorization of word counts, or with ``--movielens`` of MovieLens ratings, which are downloaded."""
 
     score_name, more_is_better = "root mean square error", False
+    packages = ("numpy", "numba")
     defaults: ClassVar[dict[str, Any]] = {"epochs": 5, "steps": 20, "batch_size": 256, "learning_rate": 0.05, "factors": 8,
                                           "movielens": ""}
     quick: ClassVar[dict[str, Any]] = {"epochs": 2}
@@ -69,7 +70,7 @@ class Example(running.Example):
             data = fetch_movielens(options.movielens, test_share=0.2, seed=options.seed)
             return shuffled([(part.user.astype(np.int32), part.item.astype(np.int32), part.rating) for part in data[:2]],
                             data.shape, options.seed)
-        found = relation.count_relation(options.packages or ["numpy", "numba"])
+        found = relation.count_relation(options.packages)
         entries = found.module, found.word, np.log1p(found.count)
         testing = relation.split(len(found.word), options.seed)
         parts = [tuple(column[chosen] for column in entries) for chosen in (~testing, testing)]

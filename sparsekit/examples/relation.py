@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..base.errors import DataFileError, MissingPackageError
-from ..datasets.docstrings import SOURCE_LIMIT
-from ..datasets.sources import docstrings_by_file
-from ..datasets.words import split_words
 from ..ndarray import sparse
+from .sources import docstrings_by_file, split_words
 
 if TYPE_CHECKING:
     from ..base.types import Array, Indices
@@ -89,7 +87,7 @@ def count_relation(packages: Sequence[str]) -> Relation:
 def _counted(packages: tuple[str, ...]) -> Relation:
     counts = {}
     for package in packages:
-        files = docstrings_by_file(package, SOURCE_LIMIT)
+        files = docstrings_by_file(package)
         if not files:
             raise MissingPackageError(f"Package {package!r} has no source files here.", hint="install it, or name others.")
         for path, texts in files:

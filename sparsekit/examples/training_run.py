@@ -1,8 +1,8 @@
-"""A whole training run: docstrings by the ``Estimator``, with early stopping, checkpoints, logs, and an interruption.
+"""A whole training run: paragraphs of books by the ``Estimator``, with early stopping, checkpoints, logs, and an interruption.
 
-Sparse logistic regression predicts whether a docstring is of numpy or scipy.  The run is made twice: once as a whole, and once it
-ends in the middle and is resumed from its checkpoint.  Both end with the same weights, bit for bit.  Then scikit-learn and
-PyTorch, where they are installed, train on the same rows.
+Sparse logistic regression predicts whether a paragraph is of an essay or of a story.  The run is made twice: once as a whole, and
+once it ends in the middle and is resumed from its checkpoint.  Both end with the same weights, bit for bit.  Then scikit-learn
+and PyTorch, where they are installed, train on the same rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from .. import autograd, gluon, metric, nd, random
 from ..base.errors import SparsekitError
 from ..base.optional import optional_import
-from ..datasets import load_docstrings
+from ..datasets.books import ESSAYISTS, load_books
 from ..gluon.contrib import estimator as runs
 from .linear_classification import LogisticRegression
 
@@ -77,9 +77,8 @@ class EndAfter(runs.BatchEnd):
 
 
 def read(options: argparse.Namespace) -> Data:
-    """The docstrings of installed packages; a tenth of those to train on are for validation."""
-    target = options.packages[:1] if options.packages else ("numpy", "scipy")
-    found = load_docstrings(options.features, target, options.packages, seed=options.seed)
+    """The paragraphs of books; a tenth of those to train on are for validation."""
+    found = load_books(options.features, options.authors, pairs=True, seed=options.seed)
     rows, label = found.train
     cut = rows.shape[0] - rows.shape[0] // 10
     return Data((rows[:cut], label[:cut]), (rows[cut:], label[cut:]), tuple(found.test))
@@ -212,7 +211,7 @@ def run(options: argparse.Namespace, folder: Path, say: Callable[[str], object] 
     """Make the run as a whole and in two parts, and give both."""
     data = read(options)
     rows, features = data.train[0].shape
-    say(f"{rows:,} docstrings to train on, {features:,} columns; classes count {balanced(data.train[1])[0]:.2f} and "
+    say(f"{rows:,} paragraphs to train on, {features:,} columns; classes count {balanced(data.train[1])[0]:.2f} and "
         f"{balanced(data.train[1])[1]:.2f}")
     whole = train(data, folder / "whole", options)
     say((folder / "whole" / "log.csv").read_text(encoding="utf-8").strip())
@@ -243,8 +242,9 @@ def parser() -> argparse.ArgumentParser:
                               ("patience", 2, "epochs without improvement that end the run"),
                               ("checkpoint-every", 50, "batches from one checkpoint to the next")):
         made.add_argument(f"--{name}", type=type(value), default=value, help=f"{text} (default: {value})")
-    made.add_argument("--packages", nargs="+", metavar="NAME", help="packages to read; the first is told from the others")
-    made.add_argument("--quick", action="store_true", help="two packages and 16,384 columns")
+    made.add_argument("--authors", nargs="+", metavar="NAME", default=ESSAYISTS,
+                      help=f"authors that are told from the others (default: {' '.join(ESSAYISTS)})")
+    made.add_argument("--quick", action="store_true", help="16,384 columns and three epochs")
     made.add_argument("--progress", action="store_true", help="show a progress bar")
     made.add_argument("--tensorboard", action="store_true", help="write events for TensorBoard; needs tensorboardX")
     made.add_argument("--compare", action=argparse.BooleanOptionalAction, default=True,
@@ -256,7 +256,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the example from the command line; 2 after a named error."""
     options = parser().parse_args(argv)
     if options.quick:
-        options.packages, options.features, options.epochs = options.packages or ["numpy", "numba"], 2**14, 3
+        options.features, options.epochs = 2**14, 3
         options.checkpoint_every = 5
     try:
         if options.folder is not None:

@@ -60,6 +60,7 @@ class WideAndDeep(gluon.HybridBlock):
 class Example(running.Example):
     """Wide and deep on pairs of modules and words."""
 
+    packages = ("numpy", "numba")
     defaults: ClassVar[dict[str, Any]] = {"epochs": 4, "steps": 20, "batch_size": 256, "learning_rate": 0.1, "width": 16,
                                           "hidden": 32}
     quick: ClassVar[dict[str, Any]] = {"epochs": 3}
@@ -68,7 +69,7 @@ class Example(running.Example):
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
         """Return pairs of the relation with label 1, and as many others with label 0."""
-        found = relation.count_relation(options.packages or ["numpy", "numba"])
+        found = relation.count_relation(options.packages)
         parts = [(relation.crossed(found, part.module, part.word), relation.columns_of(found, part.module, part.word)[0],
                   part.label) for part in relation.draw_pairs(found, options.seed)]
         return running.split_validation(*parts, sizes=(len(found.words), len(found.modules), len(found.folders)))

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sparsekit.StorageFallbackWarnin
 @pytest.fixture
 def small(monkeypatch):
     """Instances of the same kind that take less time."""
-    for name, value in (("BATCHES", 3), ("ROWS", 32), ("HELD_OUT", 64), ("COLUMNS", (20_000, 30_000)), ("ROUNDS", 2),
+    for name, value in (("BATCHES", 3), ("ROWS", 32), ("HELD_OUT", 64), ("COLUMNS", (40_000, 50_000)), ("ROUNDS", 2),
                         ("CONFIDENCE", 0.5)):
         monkeypatch.setattr(capstone, name, value)
 

@@ -205,7 +205,8 @@ def test_the_network_of_the_original_does_not_learn_and_another_does():
     assert most == round(1 / (1 + math.exp(-1)), 2)
     assert coin == round(math.log(2), 2)
     assert guess == pytest.approx(-share / 100 * math.log(share / 100) - (1 - share / 100) * math.log(1 - share / 100), abs=0.01)
-    assert found["two sigmoids, sgd, as the original"] == (pytest.approx(guess, abs=0.02), share)
+    loss, right = found["two sigmoids, sgd, as the original"]
+    assert (loss > guess - 0.01, right) == (True, share)
     assert bound <= found["two sigmoids, adam"][0] < bound + 0.1
     loss, right = found["one sigmoid, adam"]
     assert loss < 0.3 * coin

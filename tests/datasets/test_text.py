@@ -1,13 +1,11 @@
 """Text for language models: tokens, vocabulary, parts, and the pieces of truncated backpropagation."""
 
-import sys
-
 import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import MissingPackageError, RowIndexError, ShapeError, UnknownNameError
-from sparsekit.datasets import BPTTBatches, Vocabulary, load_pydoc
+from sparsekit.base.errors import RowIndexError, ShapeError, UnknownNameError
+from sparsekit.datasets import BPTTBatches, Vocabulary, load_book_tokens, read_books
 from sparsekit.datasets.text import split_tokens
 
 
@@ -38,33 +36,29 @@ def test_vocabulary_is_in_the_order_of_frequency():
         Vocabulary(tokens, size=1)
 
 
-def test_the_manual():
-    data = load_pydoc(size=1500)
+def test_the_books():
+    data = load_book_tokens(size=1500)
     assert len(data.vocabulary) == 1500
-    assert data.version == ".".join(map(str, sys.version_info[:3]))
     sizes = [len(part) for part in data[:3]]
-    assert sum(sizes) > 60_000
-    assert 0.08 < sizes[1] / sum(sizes) <= 0.1
-    assert 0.08 < sizes[2] / sum(sizes) <= 0.1
+    assert sum(sizes) > 350_000
+    assert all(0.09 < size / sum(sizes) < 0.12 for size in sizes[1:])
     assert np.bincount(data.train, minlength=1500).tolist() == data.vocabulary.counts.tolist()
     assert (np.diff(data.vocabulary.counts) <= 0).all()
-    unknown = data.vocabulary["<unk>"]
-    assert (data.test == unknown).mean() < 0.2
-    again = load_pydoc(size=1500)
-    assert all((one == other).all() for one, other in zip(data[:3], again[:3], strict=True))
-    larger = load_pydoc(size=None, packages=["llvmlite"], seed=1)
-    assert sum(map(len, larger[:3])) > sum(sizes) + 5_000
-    assert larger.vocabulary.to_tokens(larger.test[:50]) != data.vocabulary.to_tokens(data.test[:50])
+    assert (data.test == data.vocabulary["<unk>"]).mean() < 0.2
+    whole = load_book_tokens(size=None, least=1, authors=["Mill", "Austen"])
+    texts = [text for _, text in read_books(["Austen"])]
+    ends = [len(texts) * tenths // 10 for tenths in (8, 9)]
+    assert whole.vocabulary.to_tokens(whole.train)[:200] == split_tokens("\n".join(texts))[:200]
+    starts = split_tokens(texts[ends[0]])
+    assert whole.vocabulary.to_tokens(whole.validation)[:1] == starts[:1]
+    told = load_book_tokens(None, 1, ["Austen"])
+    assert [len(part) for part in told[:3]] == [len(split_tokens("\n".join(part))) for part in
+                                                (texts[:ends[0]], texts[ends[0]:ends[1]], texts[ends[1]:])]
 
 
-def test_what_is_not_there(monkeypatch):
-    with pytest.raises(MissingPackageError, match="no_such_package"):
-        load_pydoc(packages=["no_such_package"])
-    with pytest.raises(ShapeError, match="must be at least 0 and add up to less than 1"):
-        load_pydoc(validation_share=0.5, test_share=0.5)
-    monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
-    with pytest.raises(MissingPackageError, match="without the text of its manual"):
-        load_pydoc()
+def test_what_is_not_there():
+    with pytest.raises(UnknownNameError, match="no author named 'Homer'"):
+        load_book_tokens(authors=["Homer"])
 
 
 @pytest.mark.parametrize(("length", "batch", "steps"), [(100, 4, 7), (101, 4, 5), (9, 2, 3), (50, 1, 60), (12, 11, 1)])

@@ -36,7 +36,7 @@ def kept(name):
 
 
 def texts():
-    """Docstrings, as rows of length 1."""
+    """Paragraphs, as rows of length 1."""
     stored, parts = kept("text"), []
     for part in ("train", "test"):
         starts = stored[f"{part}_indptr"].astype(np.int64)
@@ -44,7 +44,7 @@ def texts():
         values = np.repeat(1 / np.sqrt(np.maximum(lengths, 1)), lengths).astype(np.float32)
         x = mx.nd.sparse.csr_matrix((values, stored[f"{part}_indices"].astype(np.int64), starts), shape=(len(lengths), 2**14))
         parts.append((x, stored[f"{part}_label"].astype(np.float32)))
-    return running.split_validation(*parts, packages=("numpy", "numba"))
+    return running.split_validation(*parts)
 
 
 def pairs():
@@ -75,7 +75,7 @@ def ratings():
 
 
 def shortened(found):
-    """A part of the manual of the running Python."""
+    """A part of the books."""
     return found._replace(train=(found.train[0][:WORDS[0]],), validation=(found.validation[0][:WORDS[1]],),
                           test=(found.test[0][:WORDS[1]],))
 

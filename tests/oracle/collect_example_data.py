@@ -1,9 +1,9 @@
-"""Collect small real data sets for the examples' tests, from installed packages, in this project's own environment.
+"""Collect small real data sets for the examples' tests, from books and installed packages, in this project's own environment.
 
     python tests/oracle/collect_example_data.py tests/golden/example_data.npz
 
-``record_sklearn.py`` then trains scikit-learn on them, in an environment of its own.  They are kept, since docstrings change
-from version to version, and a score is worth comparing on the very same data only.
+``record_sklearn.py`` then trains scikit-learn on them, in an environment of its own.  Pairs and ratings are kept, since
+docstrings change from version to version, and a score is worth comparing on the very same data only.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from sparsekit.datasets import load_docstrings
+from sparsekit.datasets.books import ESSAYISTS, load_books
 from sparsekit.examples import relation
 
 FEATURES, PACKAGES = 2**14, ["numpy", "numba"]
@@ -19,8 +19,8 @@ TEXTS, TEST_TEXTS, PAIRS, TEST_PAIRS = 1600, 800, 24_000, 6_000
 
 
 def texts():
-    """Which words and pairs of words each docstring has; rows have the length 1, which needs not be kept."""
-    data = load_docstrings(FEATURES, PACKAGES[:1], PACKAGES, counts="binary")
+    """Which words and pairs of words each paragraph has; rows have the length 1, which needs not be kept."""
+    data = load_books(FEATURES, ESSAYISTS, pairs=True, counts="binary")
     found = {}
     for name, part, count in (("text_train", data.train, TEXTS), ("text_test", data.test, TEST_TEXTS)):
         x = part.data[:count]

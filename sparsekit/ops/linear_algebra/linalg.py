@@ -14,8 +14,8 @@ import numpy as np
 from ...base.errors import ShapeError, SparsekitError
 from ...core import cost
 from ...core.op import Op
-from ...ops import samples
-from ...ops.linear_algebra.products import product, real
+from .. import samples
+from .products import product, real
 from .triangle import checked, matrix_sample, square, turn
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 from ...base.errors import ShapeError
 from ...core import cost
 from ...core.op import Op
-from ...ops import samples
-from ...ops.linear_algebra.products import real
-from ...ops.shape.shape import fresh
+from .. import samples
+from .products import real
+from ..shape.shape import fresh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
-    from ..types import Given
+    from ...core.types import Given
 
 
 __all__ = ["checked", "matrix_sample", "square", "turn"]

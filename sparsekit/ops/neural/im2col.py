@@ -11,7 +11,7 @@ import numpy as np
 from ...base.errors import ShapeError
 from ...core import cost
 from ...core.op import REQUIRED, Op
-from ...ops.neural.softmax import floating
+from .softmax import floating
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
-    from ..types import Given
+    from ...core.types import Given
 
 
 __all__: list[str] = []

@@ -13,8 +13,8 @@ import numpy as np
 from ...base.errors import RowIndexError, ShapeError, SparsekitError, UnknownNameError
 from ...core.cost import Meta
 from ...core.op import Op
-from ...ops.indexing.positions import whole
-from ...ops.neural.softmax import floating, softmax_along, wide
+from ..indexing.positions import whole
+from .softmax import floating, softmax_along, wide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...ops.samples import Samples
-    from ..types import Given
+    from ..samples import Samples
+    from ...core.types import Given
 
 
 __all__ = ["CTCLoss"]

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...base.errors import ShapeError
 from ...core.op import Op
-from ...ops import samples
-from ...ops.elementwise.unary import _gammaln, from_scipy
-from ...ops.neural.softmax import floating, wide
+from .. import samples
+from ..elementwise.unary import _gammaln, from_scipy
+from ..neural.softmax import floating, wide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs, Shape
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ..types import Given
+    from ...core.types import Given
 
 
 __all__ = ["DENSITIES"]

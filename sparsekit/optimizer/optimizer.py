@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..base.changes import SettingsDict, changes
+from ..base.entry import entry
 from ..base.errors import DTypeError, LearningRateError, SparsekitError, UnknownNameError, UnsupportedError, expected
+from ..base.lazy import lazy
 from ..base.naming import changed_settings, settings
 from ..base.warn import warn_user
 from ..core import device, hooks
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Collected", "Optimizer", "create", "register", "registry"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 registry: dict[str, type[Optimizer]] = {}
 
@@ -113,6 +118,9 @@ def create(name: object, **arguments: Any) -> Optimizer:
     if found is None:
         raise UnknownNameError.of("optimizer", name, registry)
     return found(**arguments)
+
+
+create, register = entry(create, callbacks=True), entry(register)
 
 
 class Optimizer:

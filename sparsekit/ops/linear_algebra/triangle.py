@@ -11,17 +11,16 @@ from ...base.errors import ShapeError
 from ...core import cost
 from ...core.op import Op
 from .. import samples
-from .products import real
 from ..shape.shape import fresh
+from .products import real
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...core.types import ArrayFunctions, ArrayObject, Given, Gradients
     from ...kernels.types import Kernels
-    from ...core.types import Given
 
 
 __all__ = ["checked", "matrix_sample", "square", "turn"]

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...core.types import ArrayFunctions, ArrayObject, Given, Gradients
     from ...kernels.types import ArrayModule, Kernels
     from ..samples import Samples
-    from ...core.types import Given
 
 
 __all__ = ["CTCLoss"]

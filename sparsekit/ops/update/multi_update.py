@@ -10,21 +10,21 @@ import numpy as np
 from ...base.errors import ShapeError, SparsekitError
 from ...core import cost, infer
 from ...core.op import REDUCED, REQUIRED, Op, Visits
+from ...storage import CSR, RowSparse
 from .. import samples
 from .update import Update, apply_step
 from .update_adaptive import adamw_attrs, adamw_update, lamb_phase1, lamb_phase2, lamb_update_phase1
 from .update_momentum import sgd_mom_update, sgd_update
 from .update_precision import mp_sgd_mom_update, mp_sgd_update, step_precisely
-from ...storage import CSR, RowSparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...base.types import Array, Attrs, DType, Shape
     from ...core.cost import Meta
+    from ...core.types import Given, GivenStores
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Store
-    from ...core.types import Given, GivenStores
 
 
 __all__ = ["multi_all_finite", "multi_lars", "multi_sum_sq", "reset_arrays"]

@@ -31,8 +31,9 @@ table: dict[str, Any] = json.loads(Path(__file__).with_name("names.json").read_t
 _rows: dict[str, dict[str, tuple[str, str]]] = {}
 
 #: Modules with paths of our own that stand for one of MXNet's: their paths -> its.
-_STANDS_FOR = {ours: path for path, ours in table["modules"].items()
-               if isinstance(ours, str) and ours.startswith(("base.", "compat."))}
+_STANDS_FOR: dict[str, str] = {
+    ours: path for path, ours in table["modules"].items() if isinstance(ours, str) and ours.startswith(("base.", "compat."))
+}
 
 
 def rows(path: str) -> dict[str, tuple[str, str]]:
@@ -108,7 +109,7 @@ def _absent(module: str, name: str, imported: bool) -> Exception:
     if kind is None:
         import difflib  # by the first such error
 
-        near = difflib.get_close_matches(name, dir(sys.modules[module]), n=3)
+        near = difflib.get_close_matches(name, dir(load(module)), n=3)
         message, hint = (f"module {module!r} has no attribute {name!r}.",
                          f"did you mean {' or '.join(map(repr, near))}?" if near else f"dir({module}) lists what it has.")
     else:

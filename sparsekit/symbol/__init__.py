@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # stubs of what ``__getattr__`` makes, from the registry
     from .operators import *  # noqa: F403
 
 
-_later, _listed = _lazy(globals(), others=_ChainMap(_GROUPS, _registry))
+_later, _listed = _lazy(globals(), others=_ChainMap[str, Any](_GROUPS, _registry))
 
 
 def _made(name: str) -> Any:

@@ -25,6 +25,7 @@ __all__ = [
     "InsufficientMemoryError",
     "InternalError",
     "JournalFullError",
+    "LazyUpdateWarning",
     "LibSVMError",
     "LostDataError",
     "LostServerError",
@@ -337,6 +338,10 @@ def shown(value: object, most: int = 200) -> str:  # object: everything has a re
 
 class StorageFallbackWarning(UserWarning):
     """A sparse array was made dense because no sparse kernel fits the call."""
+
+
+class LazyUpdateWarning(UserWarning):
+    """An optimizer leaves rows without a gradient as they are, although its standard update would change them."""
 
 
 class IndexWarning(UserWarning):

@@ -184,7 +184,9 @@ def restored(text: str, classes: Mapping[str, type[Optimizer]] | None = None) ->
         If the text is not valid, or its class is not known.
     """
     try:
-        return _restore(json.loads(text), {**registry, **(classes or {})})
+        made = _restore(json.loads(text), {**registry, **(classes or {})})
+        made._told = True  # there is no line of the user's in that process
+        return made
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise SparsekitError(f"The optimizer cannot be made from its description: {type(error).__name__} {error}.",
                              hint="its class must be registered, and must need no arguments.") from error

@@ -35,7 +35,7 @@ HEADER = "header"
 _FORMER = ("_like_weight", "_seen")
 #: Attributes of an optimizer that are not settings; a new optimizer initializes them.
 _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_recorded_calls", "_index_update_count", "_device", "_op", "_sums",
-              "_collected", "_executing", "_half")
+              "_collected", "_executing", "_half", "_told")
 
 
 def arrays_of(state: State) -> Iterator[NDArray]:

@@ -34,10 +34,15 @@ def _is_users(frame: FrameType) -> bool:
             and not any(folder in name for folder in _INSTALLED))
 
 
-def user_frame() -> FrameType | None:
+def user_frame(of_program: bool = False) -> FrameType | None:
     """The frame of the nearest caller in the user's program, or of the nearest one outside the library if there is none.
 
     Work that another thread does for the calling one counts as that of the thread that it is for.
+
+    Parameters
+    ----------
+    of_program : bool
+        Whether to give None instead of a frame that is not in the user's program.
     """
     nearest = None
     for frame in (sys._getframe(1), sys._current_frames().get(acting()) if acting() != threading.get_ident() else None):
@@ -47,7 +52,7 @@ def user_frame() -> FrameType | None:
             if nearest is None and _module(frame) != "sparsekit":
                 nearest = frame
             frame = frame.f_back
-    return nearest
+    return None if of_program else nearest
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

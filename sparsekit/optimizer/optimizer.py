@@ -22,7 +22,7 @@ from ..base.errors import (
 )
 from ..base.lazy import lazy
 from ..base.naming import changed_settings, settings
-from ..base.warn import warn_user
+from ..base.warn import user_frame, warn_user
 from ..core import device, hooks
 from ..core.dispatch import invoke, wrap
 from ..core.op import Call, Op
@@ -51,9 +51,11 @@ registry: dict[str, type[Optimizer]] = {}
 
 #: Arguments that are kept in an attribute of another name.
 _ATTRIBUTES = {"eps": "float_stable_eps"}
+#: The optimizer that has said that its lazy steps differ from the standard update; MXNet says it once, too.
+_told: list[str] = []
 #: Attributes that no update depends on, or that ``_decisive`` leaves to others.
 _COUNTERS = {"num_update", "_index_update_count", "_all_index_update_counts", "_calls", "_recorded_calls", "_collected",
-             "_executing", "_half", "_told", "param_dict", "sym_info", "idx2name"}
+             "_executing", "_half", "param_dict", "sym_info", "idx2name"}
 #: Those of them that change from step to step; what updates depend on leaves a mark.
 _UNMARKED = _COUNTERS - {"param_dict", "sym_info", "idx2name"}
 #: Arguments that ``repr`` omits: the learning rate is shown separately, the others are not settings.
@@ -190,8 +192,6 @@ class Optimizer:
     _missed: Any = None  # Any: a function of the attributes, which gives what ``missed.Missed`` takes
     #: What a step changes in a row without a gradient, beside momentum and weight decay.
     _idle = ""
-    #: Whether it has been told that lazy steps differ from the standard update.
-    _told = False
     #: Weights that one call of ``update`` may take, in lists; 0 if lists are not supported.
     aggregate_num = 0
     #: Whether the state of a float16 weight is ``(state, float32 copy)``, as mp_ operators take it; else the copy is first.
@@ -223,7 +223,7 @@ class Optimizer:
         self._index_update_count = self._all_index_update_counts[0]
         self._device = 0
         self._collected: list[Collected] | None = None
-        self._executing = self._told = False
+        self._executing = False
         self._half: NDArray | None = None  # the float16 weight of the copy that ``update`` gets
         self._calls: dict[tuple[Index, Op, float | None], Call] = {}
         self._recorded_calls: dict[tuple[Index, Op], tuple[dict[str, float], Call]] = {}
@@ -401,7 +401,7 @@ class Optimizer:
         """
         if isinstance(op, Update) and op.step.rests(attrs) and is_zero(attrs["lr"] if "lr" in attrs else self._get_lr(index)):
             return arrays[0]
-        if not self._told and arrays[1].stype == "row_sparse" and attrs.get("lazy_update") and not self._is_exact:
+        if not _told and arrays[1].stype == "row_sparse" and attrs.get("lazy_update") and not self._is_exact:
             self._tell(attrs)
         if self._half is not None:
             op, arrays = precise(op), (self._half, *arrays[1:], arrays[0])
@@ -415,18 +415,21 @@ class Optimizer:
         return self._invoke(op, index, arrays, attrs)
 
     def _tell(self, attrs: dict[str, float]) -> None:
-        """Warn once that lazy steps leave out what the standard update does to rows without a gradient, if it does something."""
+        """Warn once that lazy steps leave out what the standard update does to rows without a gradient, if it does something.
+
+        A server of a distributed run has no program of the user's to point at, and says nothing.
+        """
         parts = (("momentum", attrs.get("momentum")), ("weight decay", attrs.get("wd")), (self._idle, self._idle))
         left_out = " and ".join(name for name, value in parts if value)
-        if not left_out:
+        if not left_out or user_frame(of_program=True) is None:
             return
-        self._told = True
+        _told.append(type(self).__name__)
         exact = "lazy_update='exact' gives the results of the standard update at the cost of stored rows" if self._missed else (
             "SGD and AdamW have lazy_update='exact', which gives the results of their standard update")
         warn_user("Optimizer with lazy_update = True detected. Be aware that lazy update with row_sparse gradient is different "
                   f"from standard update, and may lead to different empirical results: {type(self).__name__} leaves out the "
                   f"{left_out} of rows without a gradient. Hint: lazy_update=False updates all rows at each step; {exact}. "
-                  "(Shown once per optimizer.)", LazyUpdateWarning)
+                  "(Shown once.)", LazyUpdateWarning)
 
     def _invoke(self, op: Op, index: Index, arrays: tuple[NDArray, ...], attrs: dict[str, float]) -> NDArray:
         """Run an operator whose update is not collected."""

@@ -35,7 +35,7 @@ HEADER = "header"
 _FORMER = ("_like_weight", "_seen")
 #: Attributes of an optimizer that are not settings; a new optimizer initializes them.
 _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_recorded_calls", "_index_update_count", "_device", "_op", "_sums",
-              "_collected", "_executing", "_half", "_told")
+              "_collected", "_executing", "_half")
 
 
 def arrays_of(state: State) -> Iterator[NDArray]:
@@ -184,9 +184,7 @@ def restored(text: str, classes: Mapping[str, type[Optimizer]] | None = None) ->
         If the text is not valid, or its class is not known.
     """
     try:
-        made = _restore(json.loads(text), {**registry, **(classes or {})})
-        made._told = True  # there is no line of the user's in that process
-        return made
+        return _restore(json.loads(text), {**registry, **(classes or {})})
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise SparsekitError(f"The optimizer cannot be made from its description: {type(error).__name__} {error}.",
                              hint="its class must be registered, and must need no arguments.") from error

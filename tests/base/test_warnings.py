@@ -33,6 +33,7 @@ for _ in range(3):
     loss.backward()
     trainer.step(1)  # here
 ---
+sparsekit.optimizer.optimizer._told.clear()
 net = mx.gluon.nn.HybridSequential()
 net.add(mx.gluon.nn.Embedding(9, 2, sparse_grad=True))
 net.initialize()

@@ -60,20 +60,20 @@ if TYPE_CHECKING:  # what loads on first use
         metric,
         model,
         module,
+        monitor,
+        operator,
         optimizer,
         profiler,
         random,
         symbol,
+        test_utils,
     )
     from .base import attributes as _attributes
     from .base import context as context
     from .base import naming as _naming
     from .base.attributes import AttrScope as AttrScope
     from .compat import log as log
-    from .compat import monitor as monitor
-    from .compat import operator as operator
     from .compat import runtime as runtime
-    from .compat import test_utils as test_utils
     from .compat import util as util
     from .compat import visualization as visualization
     from .compat.util import is_np_array as is_np_array

@@ -104,27 +104,15 @@ def fill():
         if kind_of(path) is not None:
             continue
         module = module_at(path)
-        for number, by_place in enumerate(TREE[path]):
-            for place, names in by_place.items():
-                for name in names.split():
-                    if hasattr(module, name) or name.startswith("is_np_"):  # which every module of MXNet imports
-                        continue
-                    holder = None if place == path or kind_of(place) else module_at(place)
-                    if number == 0 and is_module(name, place):
-                        if kind_of(place) is None:
-                            unknown.setdefault(path, []).append(f"{name} (module)")
-                    elif holder is not None and hasattr(holder, name):
-                        rows = table["modules"].setdefault(path, {})
-                        if isinstance(rows, str):  # the module that stands for it has what it needs
-                            continue
-                        if name not in rows.get(place, "").split():
-                            rows[place] = " ".join(sorted([*rows.get(place, "").split(), name]))
-                    elif number == 0 and kind_of(dotted(path, name)) is None:
-                        unknown.setdefault(path, []).append(name)
-    for path, rows in list(table["modules"].items()):  # a module that is not here and would hold only what others have
-        if isinstance(rows, dict) and path in TREE and module_at(path) is None and not set(own_names(path)) & {
-                name for names in rows.values() for name in names.split()}:
-            del table["modules"][path]
+        for name, place in own_names(path).items():
+            holder = None if place == path or kind_of(place) else module_at(place)
+            rows = table["modules"].get(path, {})
+            if hasattr(module, name) or kind_of(dotted(path, name)) or (is_module(name, place) and kind_of(place)):
+                continue
+            if is_module(name, place) or isinstance(rows, str) or not hasattr(holder, name):
+                unknown.setdefault(path, []).append(name)
+            elif name not in rows.get(place, "").split():
+                table["modules"][path] = rows | {place: " ".join(sorted([*rows.get(place, "").split(), name]))}
     TABLE.write_text(written(table), encoding="utf-8")
     for path, rows in table["modules"].items():
         for name in names_of(rows):

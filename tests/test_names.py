@@ -110,8 +110,8 @@ def test_a_name_that_is_not_here_is_an_attribute_error_and_an_import_error():
 def test_a_name_that_mxnet_has_not_either_gets_the_nearest_ones():
     with pytest.raises(UnknownNameError, match="Hint: did you mean 'Dropout'"):
         mx.gluon.nn.Dropuot  # noqa: B018
-    with pytest.raises(ImportError, match="did you mean 'Context'"):
-        from sparsekit.model import Contxt  # noqa: F401
+    with pytest.raises(ImportError, match="did you mean 'BatchEndParam'"):
+        from sparsekit.model import BatchEndParm  # noqa: F401
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'sparsekit\.nonsense'"):
         import sparsekit.nonsense  # noqa: F401
     with pytest.raises(AttributeError, match="__nonsense__"):

@@ -10,7 +10,7 @@ from .forking import load
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
-    from types import FrameType
+    from types import FrameType, ModuleType
 
 __all__ = ["OldModules", "asker", "computed_once", "lazy", "old"]
 
@@ -37,12 +37,12 @@ else:
             return found
 
 
-def _names() -> Any:  # Any: no type checker shall follow what nothing outside compat depends on
+def _names() -> ModuleType:
     """The table of MXNet's names: the one place where the library names ``compat``."""
     return load("sparsekit.compat.names")
 
 
-def old(module: str, name: str) -> Any:  # Any: whatever MXNet has under that name
+def old(module: str, name: str) -> Callable[..., Any]:  # Any: whatever MXNet has under that name, which callers call
     """What MXNet has as ``name`` in a module, if a module does not have it itself.
 
     Raises
@@ -52,7 +52,8 @@ def old(module: str, name: str) -> Any:  # Any: whatever MXNet has under that na
     """
     if name.startswith("__") or asker().f_code.co_name == "_handle_fromlist":  # which imports a module of that name next
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    return _names().find(module, name)
+    found: Callable[..., Any] = _names().find(module, name)  # Any: as above
+    return found
 
 
 def asker() -> FrameType:
@@ -69,12 +70,15 @@ class OldModules:
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:  # object: not looked at
         """The module of MXNet's that is here; None for what is no module of MXNet."""
-        return _names().spec(name) if name.startswith("sparsekit.") else None
+        if not name.startswith("sparsekit."):
+            return None
+        found: ModuleSpec | None = _names().spec(name)
+        return found
 
 
 # Any: whatever a module may define; so a type checker takes each name's type from where the name is declared
 def lazy(module: dict[str, Any], names: Mapping[str, str] | None = None,
-         others: Iterable[str] = ()) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+         others: Iterable[str] = ()) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # Any: as above
     """The ``__getattr__`` and the ``__dir__`` of a module, which also has what MXNet's module of that name has.
 
     Parameters

@@ -67,7 +67,7 @@ def names_in(module: str) -> set[str]:
     return {name for name in {*rows(_below(module)), *_children(_below(module))} if not name.startswith("_")}
 
 
-def find(module: str, name: str) -> Any:  # Any: whatever MXNet has under that name
+def find(module: str, name: str) -> object:  # object: whatever MXNet has under that name
     """What MXNet has as ``name`` in a module.
 
     Raises
@@ -128,7 +128,7 @@ class View(ModuleType):
         super().__init__(name, f"What ``mxnet.{path}`` has and sparsekit too; each name is the one of the library.")
         self.__all__ = sorted(names_in(name))
 
-    def __getattr__(self, name: str) -> Any:  # Any: as in find
+    def __getattr__(self, name: str) -> object:  # object: as in find
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         found = find(self.__name__, name)

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DummyIter", "default_context", "download", "get_bz2_data",
            "get_mnist_iterator", "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "rand_ndarray", "rand_shape_2d",
-           "random_arrays", "simple_forward", *_checks.__all__]
+           "random_arrays", "simple_forward"]
+__all__ += _checks.__all__
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(globals())

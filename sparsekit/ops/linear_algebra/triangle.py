@@ -103,6 +103,7 @@ def _side(attrs: Attrs) -> bool:
     return bool(attrs["lower"]) if attrs["offset"] == 0 else attrs["offset"] < 0
 
 
+# Any: slices, and an ellipsis
 def _corner(size: int, attrs: Attrs) -> tuple[Any, ...]:
     """Rows and columns of a triangle: row by row for a lower one, column by column for an upper one, as in MXNet."""
     if _side(attrs):
@@ -245,6 +246,7 @@ def _(F: ArrayFunctions, g: ArrayObject, args: ArrayObject, out: ArrayObject, at
     shapes = [tuple(x.shape) for x in args]
     whole = F._view(g, shape=(*(int(shape[0]) for shape in shapes), int(shapes[0][1])))
     views = [F._view(x, shape=_apart(shapes, place)) for place, x in enumerate(args)]
+    # Any: arrays of numpy or cupy
     made: list[Any] = []
     for place, shape in enumerate(shapes):
         part = whole

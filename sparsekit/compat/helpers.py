@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from multiprocessing.reduction import ForkingPickler
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..base.errors import DTypeError
 from ..ndarray.ndarray import NDArray
@@ -49,7 +49,7 @@ def replace_file(src: str, dst: str) -> None:
         raise
 
 
-def as_in_context(data: Any, ctx: Context) -> Any:  # Any: whatever a batch may hold
+def as_in_context(data: object, ctx: Context) -> object:  # object: whatever a batch may hold
     """Copy the arrays of a batch to a context; lists and tuples become lists."""
     if isinstance(data, NDArray):
         return data.as_in_context(ctx)

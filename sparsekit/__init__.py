@@ -10,6 +10,7 @@ The import loads numpy only; numba, cupy and the notebook displays load on first
 from __future__ import annotations
 
 import os
+import sys as _sys
 from typing import TYPE_CHECKING
 
 from . import autograd, ndarray
@@ -19,27 +20,23 @@ from .base.config import config
 from .base.context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .base.errors import *  # noqa: F403 - the error classes are all public
 from .base.forking import load as _load
+from .base.lazy import OldModules as _OldModules
 from .base.lazy import lazy as _lazy
 from .base.version import __version__
 
 #: Submodules and names that load on first use: name -> module, or module and attribute, below ``sparsekit``.
 _LAZY = {
-    "gluon": "gluon", "io": "io", "profiler": "profiler", "operator": "operator", "optimizer": "optimizer",
-    "random": "random",
+    "gluon": "gluon", "io": "io", "profiler": "profiler", "optimizer": "optimizer", "random": "random",
     "metric": "metric", "callback": "callback", "dist": "dist",
-    "initializer": "initializer", "init": "initializer", "test_utils": "test_utils", "figures": "figures",
-    "sym": "symbol", "symbol": "symbol", "executor": "symbol.executor",
-    "viz": "compat.visualization", "visualization": "compat.visualization", "name": "base.naming",
-    "attribute": "base.attributes", "AttrScope": "base.attributes:AttrScope",
+    "initializer": "initializer", "init": "initializer", "figures": "figures",
+    "sym": "symbol", "symbol": "symbol", "AttrScope": "base.attributes:AttrScope",
     "datasets": "datasets", "lr_scheduler": "lr_scheduler", "kernels": "kernels",
-    "engine": "engine", "kvstore": "kvstore", "kv": "kvstore", "context": "base.context",
-    "module": "module", "mod": "module", "model": "model", "monitor": "monitor", "mon": "monitor",
+    "engine": "engine", "kvstore": "kvstore", "kv": "kvstore", "module": "module", "mod": "module", "model": "model",
     "Profiler": "profiler:Profiler", "expect": "profiler:expect",
     "course": "course", "predict": "course:predict", "reveal": "course:reveal", "exercise": "course:exercise",
     "check": "course:check", "progress": "course:progress",
     "million_rows": "course:million_rows",
-    "rnd": "random", "log": "compat.log", "util": "compat.util", "runtime": "compat.runtime",
-    **{name: f"compat.util:{name}" for name in ("is_np_array", "is_np_shape", "np_shape", "set_np_shape", "use_np_shape")},
+    "rnd": "random",
 }
 
 __all__ = ["Context", "__version__", "autograd", "config", "cpu", "cpu_pinned", "current_context", "gpu", "nd", "ndarray",
@@ -104,11 +101,8 @@ if TYPE_CHECKING:  # what loads on first use
     sym = symbol
     viz = visualization
 else:
-    __getattr__ = _lazy(globals(), _LAZY)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    __getattr__, __dir__ = _lazy(globals(), _LAZY)
+    _sys.meta_path.append(_OldModules)  # type checkers take OldModules for none of theirs
 
 
 def load_ipython_extension(ipython: object) -> None:

@@ -29,7 +29,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .compat.recorded import get_symbol as get_symbol
 else:
-    __getattr__ = lazy(globals(), {"get_symbol": "compat.recorded:get_symbol"})
+    __getattr__, __dir__ = lazy(globals())
 
 
 class _Switch(Scoped):

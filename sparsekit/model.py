@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .base.entry import entry
 from .base.lazy import lazy
 from .callback import BatchEndParam
 from .module.checkpoints import load_checkpoint
@@ -12,13 +11,7 @@ from .ndarray.checkpoints import load_params, save_checkpoint
 
 __all__ = ["BatchEndParam", "FeedForward", "load_checkpoint", "load_params", "save_checkpoint"]
 
-load_checkpoint, load_params, save_checkpoint = entry(load_checkpoint), entry(load_params), entry(save_checkpoint)
-
 if TYPE_CHECKING:
     from .compat.module.feed_forward import FeedForward as FeedForward
 else:
-    __getattr__ = lazy(globals(), {"FeedForward": "compat.module.feed_forward:FeedForward"})
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy(globals())

@@ -17,16 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import sparsekit as mx
+from sparsekit.compat.names import rows
 from sparsekit.core.op import REQUIRED, Op, Rule, registry
 from sparsekit.core.types import ArrayObject
 from sparsekit.ndarray.functions import F as array_functions
 from sparsekit.ndarray.methods import FUNCTIONS as ARRAY_FUNCTIONS
 from sparsekit.ndarray.methods import METHODS
-from sparsekit.ndarray.namespaces import FUNCTIONS as MORE_OF_ARRAYS
 from sparsekit.ndarray.namespaces import GROUPS
 from sparsekit.symbol.arithmetic import FUNCTIONS as OF_TWO_SYMBOLS
 from sparsekit.symbol.functions import F as symbol_functions
-from sparsekit.symbol.namespaces import FUNCTIONS as MORE_OF_SYMBOLS
 
 PACKAGE = Path(mx.__file__).parent
 
@@ -273,9 +272,9 @@ def declared_in(text: str) -> set[str]:
     return set(re.findall(r"^def (\w+)", text, re.MULTILINE))
 
 
-def more(functions: dict[str, str]) -> list[str]:
+def more(group: str) -> list[str]:
     """Functions of a group that are not operators, from where they are."""
-    return [f"from ..{place.partition(':')[0]} import {name} as {name}" for name, place in sorted(functions.items())]
+    return [f"from ..{place} import {name} as {name}" for name, (place, _) in sorted(rows(group).items())]
 
 
 def hidden() -> dict[str, str]:
@@ -292,14 +291,14 @@ def stubs() -> dict[str, str]:
         what = f"``mx.{'nd' if folder == 'ndarray' else 'sym'}``"
         found[f"{folder}/operators.pyi"] = HEAD.format(title=f"Operators of {what}.", imports=imports, out=out) + "\n" + made(
             public(f"{folder}/__init__.py"))
-        others = MORE_OF_ARRAYS if folder == "ndarray" else MORE_OF_SYMBOLS
         for group in ("linalg", "contrib", "_internal"):
             head = HEAD.format(title=f"Operators of {what[:-2]}.{group}``.", out=out,
-                               imports="\n".join([imports, *more(others.get(group, {}))]))
+                               imports="\n".join([imports, *more(f"{folder}.{group}")]))
             found[f"{folder}/{group}.pyi"] = head + "\n" + made(hidden() if group == "_internal" else grouped(group))
         left = {name: name for name in sorted(registry) if not name.startswith("_") and name not in declared_in(
             found[f"{folder}/operators.pyi"])}
-        head = HEAD.format(title=f"Operators of {what[:-2]}.op``.", imports=imports + "\nfrom .operators import *", out=out)
+        head = HEAD.format(title=f"Operators of {what[:-2]}.op``.", out=out,
+                           imports="\n".join([imports, *more(f"{folder}.op"), "from .operators import *"]))
         found[f"{folder}/op.pyi"] = head + "\n" + made(left)
     shared = [name for name in public("ndarray/sparse.py") if name in public("ndarray/__init__.py")]
     names = "".join(f"    {name} as {name},\n" for name in shared)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 __all__ = [
+    "AbsentImportError",
+    "AbsentNameError",
     "ArgumentError",
     "ContractError",
     "ConversionError",
@@ -23,6 +25,7 @@ __all__ = [
     "InsufficientMemoryError",
     "InternalError",
     "JournalFullError",
+    "LazyUpdateWarning",
     "LibSVMError",
     "LostDataError",
     "LostServerError",
@@ -109,6 +112,18 @@ class UnknownNameError(SparsekitError, ValueError, AttributeError):
         near = difflib.get_close_matches(str(name), names, n=3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(names)}."
         return cls(f"There is no {kind} named {name!r}.", hint=hint)
+
+
+class AbsentNameError(UnknownNameError):
+    """A name of MXNet that sparsekit does not have; the hint says what to use."""
+
+
+class AbsentImportError(SparsekitError, ModuleNotFoundError):
+    """An import of a name or module that is not here; of one of MXNet's, the hint says what to use."""
+
+    def __init__(self, message: str = "", hint: str = "", name: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.name = name
 
 
 class ArgumentError(UnknownNameError, TypeError):
@@ -323,6 +338,10 @@ def shown(value: object, most: int = 200) -> str:  # object: everything has a re
 
 class StorageFallbackWarning(UserWarning):
     """A sparse array was made dense because no sparse kernel fits the call."""
+
+
+class LazyUpdateWarning(UserWarning):
+    """An optimizer leaves rows without a gradient as they are, although its standard update would change them."""
 
 
 class IndexWarning(UserWarning):

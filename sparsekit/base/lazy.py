@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .forking import load
 
-__all__ = ["computed_once", "lazy"]
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import FrameType, ModuleType
+
+__all__ = ["OldModules", "asker", "computed_once", "lazy", "old"]
 
 if TYPE_CHECKING:
     from functools import cached_property as computed_once
@@ -32,25 +37,73 @@ else:
             return found
 
 
+def _names() -> ModuleType:
+    """The table of MXNet's names: the one place where the library names ``compat``."""
+    return load("sparsekit.compat.names")
+
+
+def old(module: str, name: str) -> Callable[..., Any]:  # Any: whatever MXNet has under that name, which callers call
+    """What MXNet has as ``name`` in a module, if a module does not have it itself.
+
+    Raises
+    ------
+    UnknownNameError
+        If it is not here; while it is being imported, an ``ImportError``.
+    """
+    if name.startswith("__") or asker().f_code.co_name == "_handle_fromlist":  # which imports a module of that name next
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    found: Callable[..., Any] = _names().find(module, name)  # Any: as above
+    return found
+
+
+def asker() -> FrameType:
+    """The nearest caller outside the library."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
+        frame = frame.f_back
+    return frame
+
+
+class OldModules:
+    """The finder that Python asks after all others: for paths of modules that only programs written for MXNet import."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:  # object: not looked at
+        """The module of MXNet's that is here; None for what is no module of MXNet."""
+        if not name.startswith("sparsekit."):
+            return None
+        found: ModuleSpec | None = _names().spec(name)
+        return found
+
+
 # Any: whatever a module may define; so a type checker takes each name's type from where the name is declared
-def lazy(module: dict[str, Any], names: dict[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module.
+def lazy(module: dict[str, Any], names: Mapping[str, str] | None = None,
+         others: Iterable[str] = ()) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # Any: as above
+    """The ``__getattr__`` and the ``__dir__`` of a module, which also has what MXNet's module of that name has.
 
     Parameters
     ----------
     module : dict
         The module's ``globals()``.
-    names : dict
+    names : dict, optional
         Name -> ``"module"`` or ``"module:attribute"``, below ``sparsekit``.
+    others : iterable of str
+        Further names to list.
     """
+    known = names or {}
 
     def __getattr__(name: str) -> object:  # object: what the module and the attribute name
-        if name not in names:
-            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}")
-        where, _, attribute = names[name].partition(":")
-        part = load(f"sparsekit.{where}")
-        found = getattr(part, attribute) if attribute else part
+        if name in known:
+            where, _, attribute = known[name].partition(":")
+            part = load(f"sparsekit.{where}")
+            found = getattr(part, attribute) if attribute else part
+        else:
+            found = old(module["__name__"], name)
         module[name] = found
         return found
 
-    return __getattr__
+    def __dir__() -> list[str]:
+        return sorted({*module, *known, *(name for name in others if not name.startswith("_")),
+                       *_names().names_in(module["__name__"])})
+
+    return __getattr__, __dir__

@@ -1,755 +1,267 @@
-"""Functions of ``mx.test_utils``: comparisons, random arrays, and checks of symbols, also by finite differences."""
+"""Helpers for tests and experiments: ``mx.test_utils``."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
+import bz2
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import ndarray as nd
-from ..base.context import Context, current_context, set_default
-from ..base.errors import ArgumentError, DTypeError, ParameterError, ShapeError, StorageTypeError
-from ..base.scoped import Scoped
-from ..ndarray import NDArray
+from ..base.context import Context, num_gpus
+from ..base.entry import within_memory
+from ..base.errors import DataFileError, ShapeError, expected
+from ..base.files import written
+from ..base.lazy import lazy
+from ..core.dispatch import wrap
+from ..gluon import utils
+from ..io import DataIter, NDArrayIter
+from ..ndarray import array
+from ..ndarray.creation import context_of, shape_of
+from ..ops.sparse.cast import check_stype
 from ..random import generator
-from ..symbol import Symbol
-from ..symbol import make_loss as _make_loss
-from ..symbol import var as _variable
+from ..storage import CSR, RowSparse
+from ..storage.convert import counts_to_indptr
+from . import test_checks as _checks
+from .test_checks import *  # noqa: F403 - what else MXNet has there
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from ..base.types import Array, DTypeLike, Shape, ShapeLike
+    from ..io.data import DataBatch
+    from ..ndarray.ndarray import NDArray
+    from ..symbol.symbol import Symbol
 
-    import numpy.typing as npt
 
-    from ..base.types import Array, DType, DTypeLike, ShapeLike
-    from ..module.types import Requests
-    from ..optimizer import Optimizer
-    from ..symbol.executor import Executor
-    from .types import Arrays, Tolerance
+__all__ = ["DummyIter", "default_context", "download", "get_bz2_data",
+           "get_mnist_iterator", "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "rand_ndarray", "rand_shape_2d",
+           "random_arrays", "simple_forward"]
+__all__ += _checks.__all__
 
-__all__ = [
-    "almost_equal", "assert_allclose", "assert_almost_equal", "assert_almost_equal_ignore_nan", "assert_almost_equal_with_err",
-    "assert_exception", "assign_each", "assign_each2", "check_consistency", "check_numeric_gradient", "check_symbolic_backward",
-    "check_symbolic_forward", "collapse_sum_like", "compare_ndarray_tuple", "compare_optimizer", "create_2d_tensor",
-    "create_sparse_array", "create_sparse_array_zd", "create_vector", "current_context", "default_atols", "default_dtype",
-    "default_numeric_eps", "default_rtols", "discard_stderr", "effective_dtype", "environment", "get_atol", "get_etol",
-    "get_identity_mat", "get_identity_mat_batch", "get_rtol", "get_tolerance", "get_tols", "mean_check", "np_reduce",
-    "numeric_grad", "rand_coord_2d", "rand_shape_3d", "rand_shape_nd", "rand_sparse_ndarray", "random_sample",
-    "random_uniform_arrays", "retry", "same", "same_array", "same_symbol_structure", "set_default_context",
-    "shuffle_csr_column_indices", "var_check",
-]
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
-_EXACT = dict.fromkeys(map(np.dtype, ("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64")), 0)
+#: The package, since scripts with ``from mxnet.test_utils import *`` use ``mx`` without importing it.
+mx: Any = sys.modules["sparsekit"]
 
+_MNIST = "http://data.mxnet.io/mxnet/data/mnist.zip"
 
-def set_default_context(ctx: Context) -> None:
-    """Set the default context of the calling thread, which applies outside of ``with`` blocks."""
-    set_default(ctx)
 
+def list_gpus() -> range:
+    """Return the numbers of the usable GPUs."""
+    return range(num_gpus())
 
-# tolerances
 
+def default_context() -> Context:
+    """Return the context that arrays are created on by default."""
+    return context_of(None)
 
-def default_dtype() -> type[np.float32]:
-    """The default element type of arrays: float32."""
-    return np.float32
 
+def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> tuple[int, int]:
+    """Return a random shape, with sizes from 1 (0 with ``allow_zero_size``) to ``dim0`` and ``dim1``."""
+    low = 0 if allow_zero_size else 1
+    return int(generator().integers(low, dim0 + 1)), int(generator().integers(low, dim1 + 1))
 
-def default_rtols() -> dict[Any, float]:
-    """Relative tolerances by element type."""
-    return {np.dtype(np.float16): 1e-2, np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-5, **_EXACT}
 
-
-def default_atols() -> dict[Any, float]:
-    """Absolute tolerances by element type."""
-    return {np.dtype(np.float16): 1e-1, np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-20, **_EXACT}
-
-
-def default_numeric_eps() -> dict[Any, float]:
-    """Steps of finite differences by element type: powers of two."""
-    return {np.dtype(np.float16): 1 / 64, np.dtype(np.float32): 1 / 512, np.dtype(np.float64): 1 / 16384}
-
-
-def effective_dtype(dat: NDArray | Array) -> DType:
-    """The element type that determines the tolerance."""
-    return np.dtype(dat.dtype)
-
-
-def get_tolerance(dat: NDArray | Array, tol: Tolerance, default_tol: Mapping[Any, float]) -> float:
-    """``tol`` if it is a number; else the tolerance of the array's element type in ``tol`` or ``default_tol``."""
-    if isinstance(tol, (int, float)):
-        return tol
-    dtype = effective_dtype(dat)
-    return float((tol or {}).get(dtype, default_tol[dtype]))
-
-
-def get_tols(x: object, y: object, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
-    """The relative and the absolute tolerance for two arrays: for each, the larger one of both arrays."""
-    pair: list[Any] = [one if hasattr(one, "dtype") else np.array(one) for one in (x, y)]
-    return (max(get_tolerance(one, rtol, default_rtols()) for one in pair),
-            max(get_tolerance(one, atol, default_atols()) for one in pair))
-
-
-def get_rtol(rtol: float | None = None, dtype: DTypeLike = np.float64) -> float:
-    """``rtol``, by default the relative tolerance of ``dtype``."""
-    return default_rtols()[np.dtype(dtype)] if rtol is None else rtol
-
-
-def get_atol(atol: float | None = None, dtype: DTypeLike = np.float64) -> float:
-    """``atol``, by default the absolute tolerance of ``dtype``."""
-    return default_atols()[np.dtype(dtype)] if atol is None else atol
-
-
-def get_etol(etol: float | None = None) -> float:
-    """``etol``, the fraction of elements that may differ; 0 by default."""
-    return 0 if etol is None else etol
-
-
-# comparisons
-
-
-def _values(one: object) -> Array:
-    return one.asnumpy() if hasattr(one, "asnumpy") else np.asarray(one)
-
-
-def same(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
-    """Whether two numpy arrays have the same shape and elements."""
-    return np.array_equal(a, b)
-
-
-def almost_equal(a: npt.ArrayLike, b: npt.ArrayLike, rtol: float | None = None, atol: float | None = None,
-                 equal_nan: bool = False, use_broadcast: bool = True) -> bool:
-    """Whether two numpy arrays are equal within tolerances, by default ``rtol=1e-5`` and ``atol=1e-20``."""
-    if not use_broadcast:
-        _check_shapes(a, b)
-    return bool(np.allclose(a, b, rtol=get_rtol(rtol), atol=get_atol(atol), equal_nan=equal_nan))
-
-
-def _check_shapes(a: Any, b: Any) -> None:  # Any: arrays of either library
-    if a.shape != b.shape:
-        raise AssertionError(f"a.shape = {a.shape} and b.shape = {b.shape} are not equal")
-
-
-def assert_almost_equal(a: object, b: object, rtol: Tolerance = None, atol: Tolerance = None, names: tuple[str, str] = ("a", "b"),
-                        equal_nan: bool = False, use_broadcast: bool = True, mismatches: tuple[int, int] = (10, 10)) -> None:
-    """Raise AssertionError unless two arrays are equal within tolerances.
-
-    Parameters
-    ----------
-    a, b : NDArray, numpy array or number
-    rtol, atol : float or dict, optional
-        Tolerances, or dicts of them by element type; by default those of the less precise type.
-    names : tuple of str
-        Names of the arrays in the message.
-    equal_nan : bool
-        Whether NaN equals NaN.  Default False.
-    use_broadcast : bool
-        Whether shapes may broadcast.  Default True.
-    mismatches : tuple of int
-        Maximum number of elements in the message; the second number has no effect.
-    """
-    if not use_broadcast:
-        _check_shapes(a, b)
-    rtol, atol = get_tols(a, b, rtol, atol)
-    _agree(_values(a), _values(b), rtol, atol, 0, names, equal_nan, mismatches[0])
-
-
-def _agree(left: Array, right: Array, rtol: float, atol: float, share: float, names: tuple[str, str], equal_nan: bool,
-           most: int) -> None:
-    """Raise AssertionError with the largest differences if more than the fraction ``share`` of the elements differ."""
-    equal = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
-    wrong = np.count_nonzero(~equal)
-    if wrong <= share * equal.size:
-        return
-    left, right = np.broadcast_arrays(left, right)
-    with np.errstate(all="ignore"):
-        error = np.where(equal, 0, np.abs(left.astype(float) - right) / (atol + rtol * np.abs(right.astype(float)) + 1e-20))
-    worst = np.argsort(-np.nan_to_num(error, nan=np.inf), axis=None)[:min(most, wrong)]
-    lines = [f"at {tuple(map(int, np.unravel_index(place, error.shape)))}: {names[0]}={left.flat[place]:.8g}, "
-             f"{names[1]}={right.flat[place]:.8g}" for place in worst]
-    raise AssertionError(f"{wrong} of {equal.size} elements of {names[0]} and {names[1]} differ by more than rtol={rtol}, "
-                         f"atol={atol}:\n" + "\n".join(lines))
-
-
-def assert_allclose(a: object, b: object, rtol: float = 1e-07, atol: float = 0, equal_nan: bool = True) -> None:
-    """Raise AssertionError unless two arrays are equal within tolerances, as ``numpy.testing.assert_allclose``."""
-    assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
-
-
-def assert_almost_equal_with_err(a: object, b: object, rtol: Tolerance = None, atol: Tolerance = None, etol: float | None = None,
-                                 names: tuple[str, str] = ("a", "b"), equal_nan: bool = False,
-                                 mismatches: tuple[int, int] = (10, 10)) -> None:
-    """As ``assert_almost_equal``, but the fraction ``etol`` of the elements may differ."""
-    rtol, atol = get_tols(a, b, rtol, atol)
-    _agree(_values(a), _values(b), rtol, atol, get_etol(etol), names, equal_nan, mismatches[0])
-
-
-def assert_almost_equal_ignore_nan(a: object, b: object, rtol: Tolerance = None, atol: Tolerance = None,
-                                   names: tuple[str, str] = ("a", "b")) -> None:
-    """As ``assert_almost_equal``, but ignore elements that are NaN in either array."""
-    left, right = _values(a).copy(), _values(b).copy()
-    unknown = np.isnan(left) | np.isnan(right)
-    left[unknown] = right[unknown] = 0
-    assert_almost_equal(left, right, rtol, atol, names)
-
-
-def assert_exception(f: Callable[..., Any], exception_type: type[BaseException], *args: object, **kwargs: object) -> None:
-    """Raise AssertionError unless ``f(*args, **kwargs)`` raises an error of this type."""
-    try:
-        f(*args, **kwargs)
-    except exception_type:
-        return
-    raise AssertionError(f"{getattr(f, '__name__', f)} did not raise {exception_type.__name__}")
-
-
-def compare_ndarray_tuple(t1: object, t2: object, rtol: float | None = None, atol: float | None = None) -> None:
-    """Raise AssertionError unless nested tuples of arrays are equal within tolerances; None equals anything."""
-    if t1 is None or t2 is None:
-        return
-    if isinstance(t1, tuple) and isinstance(t2, tuple):
-        for one, other in zip(t1, t2, strict=False):
-            compare_ndarray_tuple(one, other, rtol, atol)
-    else:
-        assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
-
-
-def compare_optimizer(opt1: Optimizer, opt2: Optimizer, shape: tuple[int, ...], dtype: DTypeLike, w_stype: str = "default",
-                      g_stype: str = "default", rtol: float = 1e-4, atol: float = 1e-5, compare_states: bool = True) -> None:
-    """Raise AssertionError unless one step of two optimizers results in the same weight and states.
-
-    ``opt1`` updates a dense weight, and ``opt2`` a weight and gradient of the storage types ``w_stype`` and ``g_stype``.
-    """
-    pairs = []
-    for stype, density in ((w_stype, 1.0), (g_stype, None)):
-        if stype == "default":
-            other = nd.random.uniform(shape=shape, dtype=dtype)
-        else:
-            other = rand_sparse_ndarray(shape, stype, density=density, dtype=dtype)[0]
-        pairs.append((other.tostype("default").copy(), other))
-    (w1, w2), (g1, g2) = pairs
-    state1, state2 = opt1.create_state_multi_precision(0, w1), opt2.create_state_multi_precision(0, w2)
-    if compare_states:
-        compare_ndarray_tuple(state1, state2)
-    opt1.update_multi_precision(0, w1, g1, state1)
-    opt2.update_multi_precision(0, w2, g2, state2)
-    if compare_states:
-        compare_ndarray_tuple(state1, state2, rtol, atol)
-    assert_almost_equal(w1, w2, rtol=rtol, atol=atol)
-
-
-def same_array(array1: NDArray, array2: NDArray) -> bool:
-    """Whether two arrays share memory; the function temporarily changes ``array1``."""
-    array1 += 1
-    shared = same(array1.asnumpy(), array2.asnumpy())
-    array1 -= 1
-    return shared and same(array1.asnumpy(), array2.asnumpy())
-
-
-def same_symbol_structure(sym1: Symbol, sym2: Symbol) -> bool:
-    """Whether two symbols have the same graph of operators; names are ignored."""
-
-    def written(symbol: Symbol) -> list[Any]:
-        nodes = [entry._entries[0][0] for entry in symbol.get_internals()]
-        numbers = {node: number for number, node in enumerate(dict.fromkeys(nodes))}
-        return [(node.written, [(numbers[source], place) for source, place in node.inputs]) for node in numbers]
-
-    return written(sym1) == written(sym2)
-
-
-# arrays
-
-
-def random_uniform_arrays(*shapes: ShapeLike, **kwargs: Any) -> list[Any]:
-    """Numpy arrays of these shapes, uniform from ``low`` to ``high``; the keywords are ``low``, ``high`` and ``dtype``."""
-    low, high, dtype = kwargs.pop("low", 0.0), kwargs.pop("high", 1.0), kwargs.pop("dtype", default_dtype())
-    if kwargs:
-        raise ArgumentError(f"Got unexpected argument/s : {', '.join(kwargs)}", hint="pass low, high or dtype.")
-    return [generator().uniform(low, high, size=shape).astype(dtype) for shape in shapes]
-
-
-def random_sample(population: Iterable[Any], k: int) -> list[Any]:
-    """``k`` elements without repetition, in random order."""
-    items = list(population)
-    return [items[place] for place in generator().permutation(len(items))[:k]]
-
-
-def rand_shape_3d(dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
-    """A random shape of three axes with at most these sizes; at least 0 or 1, by ``allow_zero_size``."""
-    return tuple(int(generator().integers(not allow_zero_size, size + 1)) for size in (dim0, dim1, dim2))
-
-
-def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
-    """A random shape of ``num_dim`` axes of at most ``dim``; at least 0 or 1, by ``allow_zero_size``."""
-    return tuple(int(size) for size in generator().integers(not allow_zero_size, dim + 1, size=num_dim))
-
-
-def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int, int]:
-    """Random integers in ``[x_low, x_high)`` and ``[y_low, y_high)``."""
-    return int(generator().integers(x_low, x_high)), int(generator().integers(y_low, y_high))
-
-
-def create_2d_tensor(rows: int, columns: int, dtype: DTypeLike = np.int64) -> NDArray:
-    """A matrix in which all values of row ``i`` are ``i``."""
-    return nd.array(np.repeat(np.arange(rows), columns).reshape(rows, columns), dtype=dtype)
-
-
-def create_vector(size: int, dtype: DTypeLike = np.int64) -> NDArray:
-    """The vector 0, 1, 2 …."""
-    return nd.array(np.arange(size), dtype=dtype)
-
-
-def get_identity_mat(size: int) -> NDArray:
-    """The identity matrix."""
-    return nd.eye(size)
-
-
-def get_identity_mat_batch(size: int) -> NDArray:
-    """A batch of two identity matrices, of shape (2, size, size)."""
-    return nd.array(np.stack([np.identity(size)] * 2))
-
-
-def assign_each(the_input: npt.ArrayLike, function: Callable[[Any], Any] | None) -> Array:
-    """Apply ``function`` to each element; None copies the array."""
-    the_input = np.asarray(the_input)
-    return the_input.copy() if function is None else np.vectorize(function, otypes=[the_input.dtype])(the_input)
-
-
-def assign_each2(input1: npt.ArrayLike, input2: npt.ArrayLike, function: Callable[[Any, Any], Any] | None) -> Array:
-    """Apply ``function`` to each pair of elements; None copies the first array."""
-    input1, input2 = np.asarray(input1), np.asarray(input2)
-    if input1.shape != input2.shape:
-        raise ShapeError(f"The arrays must have the same shape, got {input1.shape} and {input2.shape}.", hint="reshape one.")
-    return input1.copy() if function is None else np.vectorize(function, otypes=[input1.dtype])(input1, input2)
-
-
-def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None = None, dtype: DTypeLike = None,
-                        distribution: str | None = None, data_init: float | None = None,
-                        rsp_indices: npt.ArrayLike | None = None, modifier_func: Callable[[Any], Any] | None = None,
-                        shuffle_csr_indices: bool = False, ctx: Context | None = None) -> tuple[Any, tuple[Any, ...]]:
-    """Make a random sparse array; return it and its parts, (values, rows) or (row starts, columns, values).
+@within_memory
+def rand_ndarray(shape: ShapeLike, stype: str = "default", density: float | None = None, dtype: DTypeLike = None,
+                 ctx: Context | None = None, rng: object = None, **_more: object) -> NDArray:
+    """Return an array of uniform random values: dense in [-1, 1), stored values of sparse arrays in (0, 1].
 
     Parameters
     ----------
     shape : tuple of int
-    stype : {"csr", "row_sparse"}
+        Shape of the array; two sizes for csr.
+    stype : {"default", "csr", "row_sparse"}
     density : float, optional
-        Fraction of the elements or rows that are stored; random by default.
-    dtype : dtype, optional
-        float32 by default.
-    distribution : {"uniform"}, optional
-        MXNet's ``"powerlaw"`` is not supported.
-    data_init : float, optional
-        Value of all stored elements; random by default.
-    rsp_indices : sequence of int, optional
-        Rows to store, instead of random ones.
-    modifier_func : callable, optional
-        Function to apply to each stored value.
-    shuffle_csr_indices : bool
-        Has no effect: the columns of each row of a csr array are sorted.
+        Share of the values (csr) or rows (row_sparse) that are stored; random by default.
+    dtype : numpy dtype or str, optional
+        By default float32.
     ctx : Context, optional
+        By default the current context.
+    rng : int, Generator or None
+        Seed or generator; by default the shared generator.
+    **_more
+        Further arguments of MXNet's function, which are ignored.
     """
-    if distribution not in (None, "uniform"):
-        raise ArgumentError(f"distribution must be 'uniform', got {distribution!r}.", hint="leave distribution out.")
-    draw = generator()
-    density = draw.random() if density is None else density
+    shape, draw, dtype = shape_of(shape), generator(rng), np.dtype(dtype or np.float32)
+    if check_stype(stype) == "default":
+        return array(draw.uniform(-1.0, 1.0, shape), ctx, dtype)
+    density = float(draw.random()) if density is None else density
     if not 0 <= density <= 1:
-        raise ShapeError(f"density must be between 0 and 1, got {density}.", hint="pass the fraction to store.")
-    dtype = np.dtype(default_dtype() if dtype is None else dtype)
-
-    def drawn(wanted: tuple[int, ...]) -> Array:
-        values = (draw.random(wanted) if data_init is None else np.full(wanted, data_init)).astype(dtype)
-        return values if modifier_func is None else assign_each(values, modifier_func)
-
-    if stype == "row_sparse":
-        rows = np.asarray(rsp_indices) if rsp_indices is not None else np.flatnonzero(draw.random(shape[0]) < density)
-        values = drawn((len(rows), *shape[1:]))
-        return nd.sparse.row_sparse_array((values, rows), shape=tuple(shape), dtype=dtype, ctx=ctx), (values, rows)
-    if stype != "csr":
-        raise StorageTypeError(f"stype must be 'csr' or 'row_sparse', got {stype!r}.", hint="use nd.array for dense arrays.")
-    stored = draw.random(tuple(shape)) < density
-    columns = np.nonzero(stored)[1]
-    starts = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
-    made = nd.sparse.csr_matrix((drawn((len(columns),)), columns, starts), shape=tuple(shape), dtype=dtype, ctx=ctx)
-    return made, (made.indptr, made.indices, made.data)
-
-
-def create_sparse_array(shape: Sequence[int], stype: str, data_init: float | None = None,
-                        rsp_indices: npt.ArrayLike | None = None, dtype: DTypeLike = None,
-                        modifier_func: Callable[[Any], Any] | None = None, density: float = 0.5,
-                        shuffle_csr_indices: bool = False) -> NDArray:
-    """Make a random sparse array; the arguments are those of ``rand_sparse_ndarray``."""
-    rows = None if rsp_indices is None else np.sort(np.asarray(rsp_indices))
-    found: NDArray = rand_sparse_ndarray(shape, stype, density, dtype, None, data_init, rows, modifier_func)[0]
+        raise ShapeError(expected("density", "from 0 to 1", density), hint="density=0.1 stores a tenth of the elements.")
+    store = _random_csr(draw, shape, density, dtype) if stype == "csr" else _random_rows(draw, shape, density, dtype)
+    found: NDArray = wrap(store, Context("cpu", 0)).as_in_context(context_of(ctx))
     return found
 
 
-def create_sparse_array_zd(shape: Sequence[int], stype: str, density: float, data_init: float | None = None,
-                           rsp_indices: npt.ArrayLike | None = None, dtype: DTypeLike = None,
-                           modifier_func: Callable[[Any], Any] | None = None, shuffle_csr_indices: bool = False) -> NDArray:
-    """As ``create_sparse_array``, but a row_sparse array stores only the rows of ``rsp_indices``."""
-    density = 0.0 if stype == "row_sparse" else density
-    return create_sparse_array(shape, stype, data_init, rsp_indices, dtype, modifier_func, density)
+def _nonzero(draw: np.random.Generator, shape: ShapeLike, dtype: DTypeLike) -> Array:
+    """Values in (0, 1]."""
+    return (1 - draw.random(shape)).astype(dtype)
 
 
-def shuffle_csr_column_indices(csr: Any) -> None:
-    """Shuffle the column numbers within each row of a scipy csr matrix, in place."""
-    for start, end in zip(csr.indptr[:-1], csr.indptr[1:], strict=True):
-        generator().shuffle(csr.indices[start:end])
+def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: DTypeLike) -> CSR:
+    if len(shape) != 2:
+        raise ShapeError(f"A csr array has two dimensions, not shape {shape}.", hint="pass (rows, columns).")
+    total = shape[0] * shape[1]
+    places = np.sort(draw.choice(total, round(total * density), replace=False, shuffle=False))
+    row, column = np.divmod(places, max(1, shape[1]))
+    return CSR(_nonzero(draw, places.shape[0], dtype), column, counts_to_indptr(row, shape[0]), shape, check=False)
 
 
-def np_reduce(dat: Array, axis: int | Sequence[int] | None, keepdims: bool, numpy_reduce_func: Callable[..., Any]) -> Array:
-    """Reduce an array with a numpy function along one, several or all axes."""
-    axes = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    places = sorted(place % dat.ndim for place in axes)
-    found = dat
-    for place in reversed(places):
-        found = numpy_reduce_func(found, axis=place)
-    return found.reshape([1 if place in places else size for place, size in enumerate(dat.shape)]) if keepdims else found
+def _random_rows(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: DTypeLike) -> RowSparse:
+    rows = np.flatnonzero(draw.random(shape[0]) < density)
+    return RowSparse(_nonzero(draw, (rows.shape[0], *shape[1:]), dtype), rows, shape, check=False)
 
 
-def collapse_sum_like(a: Array, shape: tuple[int, ...]) -> Array:
-    """Sum an array over axes to ``shape``, which must broadcast to the shape of the array."""
-    more = a.ndim - len(shape)
-    axes = (*range(more), *(more + place for place, size in enumerate(shape) if size != a.shape[more + place]))
-    found: Array = np.sum(a, axis=axes).reshape(shape)
-    return found
+def random_arrays(*shapes: ShapeLike) -> Array | list[Array]:
+    """Return a numpy array of normally distributed float32 values, or a list of arrays for several shapes."""
+    made = [generator().standard_normal(shape, np.float32) for shape in shapes]
+    made = [np.asarray(one, np.float32) for one in made]
+    return made[0] if len(made) == 1 else made
 
 
-# checks of symbols
+def simple_forward(sym: Symbol, ctx: Context | None = None, is_train: bool = False, **inputs: Array) -> Array | list[Array]:
+    """Evaluate a symbol on arrays, and return a numpy array, or a list for several outputs."""
+    executor = sym.bind(ctx or default_context(), args={name: array(value) for name, value in inputs.items()})
+    outputs = [output.asnumpy() for output in executor.forward(is_train=is_train)]
+    return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _arrays(names: list[str], given: Arrays, dtype: DTypeLike, ctx: Context, what: str) -> dict[str, Any]:
-    """A dict of arrays by name, from arrays in order or by name."""
-    if isinstance(given, Mapping):
-        if set(given) != set(names):
-            raise ParameterError(f"Symbol {what} and keys of the given location do not match: the symbol has {sorted(names)}, "
-                                 f"the location has {sorted(given)}.", hint="pass a value for each name.")
-        found = {name: given[name] for name in names}
-    else:
-        found = dict(zip(names, given, strict=True))
-    return {name: nd.array(value, ctx, value.dtype if dtype == "asnumpy" else dtype) if isinstance(value, np.ndarray) else value
-            for name, value in found.items()}
+# downloads and iterators
 
 
-def _by_name(names: list[str], given: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
-    return dict(given) if isinstance(given, Mapping) else dict(zip(names, given, strict=False))
-
-
-def check_symbolic_forward(sym: Symbol, location: Arrays, expected: Arrays, rtol: Tolerance = None,
-                           atol: Tolerance = None, aux_states: Arrays | None = None, ctx: Context | None = None,
-                           equal_nan: bool = False, dtype: DTypeLike = np.float32) -> list[NDArray]:
-    """Raise AssertionError unless the outputs of a symbol are as expected; return the outputs.
+def download(url: str, fname: str | None = None, dirname: str | None = None, overwrite: bool = False, retries: int = 5) -> str:
+    """Download a file, unless it exists already, and return its path.
 
     Parameters
     ----------
-    sym : Symbol
-    location : list or dict of arrays
-        The arguments.
-    expected : list or dict of arrays
-        The expected outputs.
-    rtol, atol : float, optional
-    aux_states : list or dict of arrays, optional
-    ctx : Context, optional
-    equal_nan : bool
-    dtype : dtype or "asnumpy"
-        Element type of the arguments; ``"asnumpy"`` keeps the type of each array.
-    """
-    ctx = ctx or current_context()
-    arguments = _arrays(sym.list_arguments(), location, dtype, ctx, "arguments")
-    states = _arrays(sym.list_auxiliary_states(), aux_states or [], dtype, ctx, "auxiliary states")
-    executor = sym.bind(ctx, arguments, aux_states=states)
-    outputs = executor.forward(is_train=False)
-    for name, output in zip(sym.list_outputs(), outputs, strict=True):
-        wanted = _by_name(sym.list_outputs(), expected)[name]
-        assert_almost_equal(wanted, output, rtol, atol, (f"EXPECTED_{name}", f"FORWARD_{name}"), equal_nan)
-    return list(outputs)
-
-
-def check_symbolic_backward(sym: Symbol, location: Arrays, out_grads: Arrays | None, expected: Arrays,
-                            rtol: Tolerance = None, atol: Tolerance = None, aux_states: Arrays | None = None,
-                            grad_req: Requests = "write", ctx: Context | None = None,
-                            grad_stypes: Mapping[str, str] | None = None, equal_nan: bool = False,
-                            dtype: DTypeLike = np.float32) -> dict[str, NDArray]:
-    """Raise AssertionError unless the gradients of a symbol are as expected; return the gradients.
-
-    Parameters
-    ----------
-    sym : Symbol
-    location : list or dict of arrays
-        The arguments.
-    out_grads : list or dict of arrays, optional
-        Head gradients; ones by default.
-    expected : list or dict of arrays
-        The expected gradients.
-    rtol, atol : float, optional
-    aux_states : list or dict of arrays, optional
-    grad_req : str, list or dict
-        ``"write"``, ``"add"`` (to random initial gradients) or ``"null"``.
-    ctx : Context, optional
-    grad_stypes : dict, optional
-        Storage types of gradients by name.
-    equal_nan : bool
-    dtype : dtype or "asnumpy"
-    """
-    ctx = ctx or current_context()
-    names = sym.list_arguments()
-    arguments = _arrays(names, location, dtype, ctx, "arguments")
-    states = _arrays(sym.list_auxiliary_states(), aux_states or [], dtype, ctx, "auxiliary states")
-    wanted = {name: _values(value) for name, value in _by_name(names, expected).items()}
-    requests = dict.fromkeys(names, grad_req) if isinstance(grad_req, str) else _by_name(names, grad_req)
-    before = {name: generator().normal(size=value.shape) for name, value in wanted.items()}
-    grads = {}
-    for name, value in before.items():
-        made = nd.array(value, ctx, wanted[name].dtype if dtype == "asnumpy" else dtype)
-        stype = (grad_stypes or {}).get(name) or "default"
-        grads[name] = made if stype == "default" else nd.zeros(value.shape, ctx, made.dtype, stype=stype)
-    executor = sym.bind(ctx, arguments, args_grad=grads, grad_req={name: requests[name] if name in grads else "null"
-                                                                   for name in names}, aux_states=states)
-    executor.forward(is_train=True)
-    heads = None if out_grads is None else [
-        nd.array(value, ctx, value.dtype if dtype == "asnumpy" else dtype) if isinstance(value, np.ndarray) else value
-        for value in _by_name(sym.list_outputs(), out_grads).values()]
-    executor.backward(heads)
-    for name, value in wanted.items():
-        found, labels = grads[name].asnumpy(), (f"EXPECTED_{name}", f"BACKWARD_{name}")
-        if requests[name] == "add":
-            found = found - (before[name] if grads[name].stype == "default" else 0)
-        assert_almost_equal(before[name] if requests[name] == "null" else value, found.astype(grads[name].dtype), rtol, atol,
-                            labels, equal_nan)
-    return grads
-
-
-def numeric_grad(executor: Executor, location: Mapping[str, Any], aux_states: Mapping[str, Any] | None = None, eps: float = 1e-4,
-                 use_forward_train: bool = True, dtype: DTypeLike = np.float32) -> dict[str, Any]:
-    """Gradients of the sum of the first output of an executor by central differences; a dict of numpy arrays."""
-
-    def total(name: str, value: Array) -> float:
-        array = executor.arg_dict[name]
-        array[:] = nd.array(value, dtype=dtype).tostype(array.stype)
-        for key, state in (aux_states or {}).items():
-            executor.aux_dict[key][:] = state
-        return float(executor.forward(is_train=use_forward_train)[0].asnumpy().sum(dtype=np.float64))
-
-    found = {}
-    for name, given in location.items():
-        value = np.array(given)
-        slope = found[name] = np.zeros(value.shape, dtype)
-        for place in np.ndindex(value.shape) if value.dtype.kind == "f" else ():
-            centre = value[place]
-            value[place] = centre + eps / 2
-            above = total(name, value)
-            value[place] = centre - eps / 2
-            slope[place] = (above - total(name, value)) / eps
-            value[place] = centre
-        total(name, value)
-    return found
-
-
-def check_numeric_gradient(sym: Symbol, location: Arrays, aux_states: Arrays | None = None,
-                           numeric_eps: float | None = None, rtol: Tolerance = None, atol: Tolerance = None,
-                           grad_nodes: Sequence[str] | Mapping[str, str] | None = None, use_forward_train: bool = True,
-                           ctx: Context | None = None, grad_stype_dict: Mapping[str, str] | None = None,
-                           dtype: DTypeLike = np.float32) -> None:
-    """Raise AssertionError unless the gradients of a symbol equal central differences.
-
-    The function differentiates the sum of the output multiplied by random weights.
-
-    Parameters
-    ----------
-    sym : Symbol
-        A symbol with one output.
-    location : list or dict of arrays
-        The arguments.
-    aux_states : list or dict of arrays, optional
-    numeric_eps : float, optional
-        Step of the differences; by default that of the element type.
-    rtol, atol : float, optional
-    grad_nodes : list of str or dict, optional
-        Arguments whose gradients are compared, or a dict of their ``grad_req``; all by default.
-    use_forward_train : bool
-        Whether to compute the differences in training mode.  Default True.
-    ctx : Context, optional
-    grad_stype_dict : dict, optional
-        Storage types of gradients by name.
-    dtype : dtype
-    """
-    if np.dtype(dtype).kind != "f":
-        raise DTypeError(f"dtype must be a float type, got {dtype}.", hint="pass, for example, float64.")
-    ctx = ctx or current_context()
-    arguments = _arrays(sym.list_arguments(), location, dtype, ctx, "arguments")
-    states = _arrays(sym.list_auxiliary_states(), aux_states or [], dtype, ctx, "auxiliary states")
-    requests = dict.fromkeys(sym.list_arguments(), "write") if grad_nodes is None else (
-        dict(grad_nodes) if isinstance(grad_nodes, Mapping) else dict.fromkeys(grad_nodes, "write"))
-    shape = sym.infer_shape(**{name: array.shape for name, array in arguments.items()})[1][0]
-    weighted = _make_loss(sym * _variable("__random_proj"))
-    values = {name: array.asnumpy() for name, array in arguments.items()}
-    before = {name: generator().normal(0, 0.01, arguments[name].shape) for name in requests}
-    grads = {}
-    for name, value in before.items():
-        stype = (grad_stype_dict or {}).get(name, "default")
-        grads[name] = nd.array(value, ctx, dtype) if stype == "default" else nd.zeros(value.shape, ctx, dtype, stype=stype)
-    arguments["__random_proj"] = nd.array(generator().random(shape) + 0.1, ctx, dtype)
-    executor = weighted.bind(ctx, arguments, args_grad=grads, aux_states=states,
-                             grad_req={name: requests.get(name, "null") for name in arguments})
-    kept = {name: array.asnumpy() for name, array in states.items()}
-    output = executor.forward(is_train=True)[0]
-    executor.backward()
-    computed = {name: grads[name].asnumpy() for name in requests}
-    step = get_tolerance(output, numeric_eps, default_numeric_eps())
-    slopes = numeric_grad(executor, values, kept, step, use_forward_train, dtype)
-    for name, request in requests.items():
-        found = computed[name] - (before[name] if request == "add" and grads[name].stype == "default" else 0)
-        assert_almost_equal(before[name] if request == "null" else slopes[name], found.astype(dtype), rtol, atol,
-                            (f"NUMERICAL_{name}", f"BACKWARD_{name}"))
-
-
-def check_consistency(sym: Symbol | Sequence[Symbol], ctx_list: list[dict[str, Any]], scale: float = 1.0,
-                      grad_req: Requests = "write", arg_params: Mapping[str, Any] | None = None,
-                      aux_params: Mapping[str, Any] | None = None, rtol: Tolerance = None, atol: Tolerance = None,
-                      raise_on_err: bool = True, ground_truth: Mapping[str, Any] | None = None, equal_nan: bool = False,
-                      use_uniform: bool = False, rand_type: DTypeLike = np.float64) -> dict[str, Any]:
-    """Raise AssertionError unless outputs and gradients are equal in all contexts and element types, within tolerances.
-
-    Parameters
-    ----------
-    sym : Symbol or list of Symbol
-    ctx_list : list of dict
-        Arguments of ``simple_bind`` for each run: ``ctx``, shapes and ``type_dict``.
-    scale : float
-        Standard deviation of the random arguments; with ``use_uniform``, their range is ±0.92 of it.
-    grad_req : str, list or dict
-    arg_params, aux_params : dict, optional
-        Arguments and auxiliary states.  Missing arguments are random, and missing states are 0.
-    rtol, atol : float or dict, optional
-    raise_on_err : bool
-        Raise if there is a difference, instead of printing it.  Default True.
-    ground_truth : dict, optional
-        Outputs and gradients by name; by default those of the most precise element type.
-    equal_nan : bool
-    use_uniform : bool
-        Draw from a uniform instead of a normal distribution.  Default False.
-    rand_type : dtype
-        Element type to which random arguments are rounded.
+    url : str
+    fname : str, optional
+        Name of the local file; by default the last part of ``url``.
+    dirname : str, optional
+        Folder of the local file, which is created if it is missing.
+    overwrite : bool
+        Download the file even if it exists.
+    retries : int
+        Number of further attempts after an error.
 
     Returns
     -------
-    dict
-        Outputs and gradients with which all others are compared.
+    str
     """
-    symbols = [sym] * len(ctx_list) if isinstance(sym, Symbol) else list(sym)
-    executors = [one.simple_bind(grad_req=grad_req, **dict(where)) for one, where in zip(symbols, ctx_list, strict=True)]
-    draw: Any = generator()
-    values = {}
-    for name, array in executors[0].arg_dict.items():
-        drawn = draw.uniform(-0.92 * scale, 0.92 * scale, array.shape) if use_uniform else draw.normal(0, scale, array.shape)
-        values[name] = (arg_params or {}).get(name, drawn.astype(rand_type))
-    for executor in executors:
-        for name, array in executor.arg_dict.items():
-            array[:] = values[name]
-        for name, array in executor.aux_dict.items():
-            array[:] = (aux_params or {}).get(name, 0)
-        for array in executor.grad_arrays if grad_req == "add" else ():
-            array[:] = 0
-    results: list[dict[str, Any]] = []
-    for executor in executors:
-        found = dict(zip(symbols[0].list_outputs(), executor.forward(is_train=grad_req != "null"), strict=True))
-        results.append(found)
-    least = min((result.dtype for found in results for result in found.values()), key=lambda dtype: np.dtype(dtype).itemsize)
-    if grad_req != "null":
-        heads = [output.astype(least).asnumpy() for output in results[0].values()]
-        for executor, found in zip(executors, results, strict=True):
-            executor.backward([nd.array(head, executor._ctx, output.dtype)
-                               for head, output in zip(heads, found.values(), strict=True)])
-            found.update({name: grad for name, grad in executor.grad_dict.items() if grad is not None})
-    truth = dict(ground_truth or max(results, key=lambda found: next(iter(found.values())).dtype.itemsize))
-    for place, found in enumerate(results):
-        for name in truth:
-            try:
-                assert_almost_equal(found[name], truth[name], rtol, atol, (f"{name} of {place}", "the most precise"), equal_nan)
-            except AssertionError as error:
-                if raise_on_err:
-                    raise
-                print(error)
-    return truth
+    path = fname or url.rpartition("/")[2]
+    if dirname is not None:
+        path = os.path.join(dirname, path)
+    return utils.download(url, path, overwrite, retries=retries)
 
 
-# random numbers, the environment
+def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
+    """Download a zip archive into a folder, unless it exists already, and unpack it there.
+
+    Parameters
+    ----------
+    data_dir : str
+    url : str
+    data_origin_name : str
+        Name of the archive in the folder.
+    """
+    path = os.path.join(data_dir, data_origin_name)
+    download(url, path)
+    _unzip(path, data_dir)
 
 
-def mean_check(generator: Callable[[int], Any], mu: float, sigma: float, nsamples: int = 1_000_000) -> bool:
-    """Whether the mean of samples differs from ``mu`` by less than three standard errors."""
-    return bool(abs(np.mean(_values(generator(nsamples))) - mu) < 3 * sigma / np.sqrt(nsamples))
-
-
-def var_check(generator: Callable[[int], Any], sigma: float, nsamples: int = 1_000_000) -> bool:
-    """Whether the variance of normal samples differs from ``sigma`` squared by less than three standard errors."""
-    spread = np.sqrt(2 * sigma ** 4 / (nsamples - 1))
-    return bool(abs(np.var(_values(generator(nsamples)), ddof=1) - sigma ** 2) < 3 * spread)
-
-
-def retry(n: int) -> Callable[[Any], Any]:
-    """A decorator that runs a random test up to ``n`` times, until it does not raise AssertionError."""
-    if n < 1:
-        raise ArgumentError(f"n must be at least 1, got {n}.", hint="pass the maximum number of runs.")
-
-    def decorated(test: Callable[..., Any]) -> Callable[..., None]:
-        @functools.wraps(test)
-        def wrapper(*args: object, **kwargs: object) -> None:
-            for run in range(n):
-                try:
-                    test(*args, **kwargs)
-                    return
-                except AssertionError:
-                    if run == n - 1:
-                        raise
-
-        return wrapper
-
-    return decorated
-
-
-class environment(Scoped):
-    """``with environment(name, value):`` or ``with environment({name: value}):`` sets environment variables; None removes one."""
-
-    def __init__(self, *args: Any) -> None:  # Any: a name and a value, or a dict of them
-        self._wanted: dict[str, str | None] = dict(args[0]) if len(args) == 1 else {args[0]: args[1]}
-
-    def _before(self) -> dict[str, str | None]:
-        return {name: os.environ.get(name) for name in self._wanted}
-
-    def _enter(self, before: dict[str, str | None]) -> None:
-        self._put(self._wanted)
-
-    def _leave(self, before: dict[str, str | None], kind: type[BaseException] | None) -> None:
-        self._put(before)
-
-    @staticmethod
-    def _put(values: Mapping[str, str | None]) -> None:
-        for name, value in values.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-@contextlib.contextmanager
-def discard_stderr() -> Iterator[None]:
-    """A context manager that discards output to the stderr of the process."""
+def _unzip(path: str, folder: str) -> None:
     try:
-        number = sys.stderr.fileno()
-    except (AttributeError, OSError):  # stderr is not a file, for example in a test runner
-        yield
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)  # leaves out what would lie outside the folder
+    except (zipfile.BadZipFile, OSError) as error:
+        raise DataFileError(f"{path} cannot be unpacked: {error}.", hint="delete it, and it is downloaded again.") from error
+
+
+def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:
+    """Download a bz2 file into a folder, and replace it by its content, unless the content exists already.
+
+    Parameters
+    ----------
+    data_dir : str
+    data_name : str
+        Name of the decompressed file.
+    url : str
+    data_origin_name : str
+        Name of the compressed file, which is deleted.
+    """
+    target, packed = (os.path.join(data_dir, name) for name in (data_name, data_origin_name))
+    if os.path.exists(target):
         return
-    kept = os.dup(number)
+    download(url, packed)
     try:
-        with open(os.devnull, "w", encoding="utf-8") as nothing:
-            os.dup2(nothing.fileno(), number)
-        yield
-    finally:
-        os.dup2(kept, number)
-        os.close(kept)
+        with bz2.open(packed) as source, written(target) as file:
+            shutil.copyfileobj(source, file)
+    except (OSError, EOFError) as error:
+        raise DataFileError(f"{packed} cannot be unpacked: {error}.", hint="delete it, and it is downloaded again.") from error
+    os.unlink(packed)
+
+
+def get_mnist_ubyte() -> None:
+    """Download the files of MNIST into ``data``, unless they exist already."""
+    if not all(os.path.exists(path) for part in ("train", "t10k") for path in _mnist_files(part)):
+        get_zip_data("data", _MNIST, "mnist.zip")
+
+
+def _mnist_files(part: str) -> tuple[str, str]:
+    return os.path.join("data", f"{part}-images-idx3-ubyte"), os.path.join("data", f"{part}-labels-idx1-ubyte")
+
+
+def get_mnist_iterator(batch_size: int, input_shape: Shape, num_parts: int = 1, part_index: int = 0) -> tuple[Any, Any]:
+    """Return iterators over the MNIST digits for training, shuffled, and for validation.
+
+    Parameters
+    ----------
+    batch_size : int
+    input_shape : tuple of int
+        ``(784,)`` for rows, ``(1, 28, 28)`` for images.
+    num_parts, part_index : int
+        Use part ``part_index`` of ``num_parts`` equal parts of the data.
+    """
+    get_mnist_ubyte()
+    found = []
+    for part in ("train", "t10k"):
+        images, labels = (_idx(path) for path in _mnist_files(part))
+        chosen = slice(part_index * (len(labels) // num_parts), (part_index + 1) * (len(labels) // num_parts))
+        data = images[chosen].reshape(-1, *((1, 28, 28) if len(input_shape) == 3 else (784,))).astype(np.float32) / 256
+        found.append(NDArrayIter(data, labels[chosen].astype(np.float32), batch_size, shuffle=part == "train",
+                                       last_batch_handle="discard"))
+    return found[0], found[1]
+
+
+def _idx(path: str) -> Array:
+    """Read the uint8 array in a file of MNIST's IDX format."""
+    with open(path, "rb") as file:
+        content = file.read()
+    axes = content[3] if len(content) > 3 else 0
+    shape = tuple(np.frombuffer(content[4:4 + 4 * axes], ">i4").tolist())
+    if content[:3] != b"\0\0\x08" or min(shape, default=-1) < 0 or len(content) != 4 + 4 * axes + np.prod(shape, dtype=object):
+        raise DataFileError(f"{path} is not an IDX file of bytes.", hint="delete it, and it is downloaded again.")
+    return np.frombuffer(content[4 + 4 * axes:], np.uint8).reshape(shape)
+
+
+class DummyIter(DataIter):
+    """Repeats the first batch of another iterator without end.
+
+    Parameters
+    ----------
+    real_iter : DataIter
+    """
+
+    def __init__(self, real_iter: DataIter) -> None:
+        super().__init__(real_iter.batch_size)
+        self.real_iter = real_iter
+        self.provide_data, self.provide_label = real_iter.provide_data, real_iter.provide_label
+        self.the_batch = next(iter(real_iter))
+
+    def next(self) -> DataBatch:
+        """Return the batch."""
+        return self.the_batch

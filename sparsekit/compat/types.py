@@ -7,19 +7,11 @@ from typing import Any, TypeAlias
 
 from ..base.types import Array
 from ..ndarray.ndarray import NDArray
-from ..storage.types import Store
 
-__all__ = ["Arrays", "Given", "GivenStores", "Tolerance"]
+__all__ = ["Arrays", "Tolerance"]
 
 #: Arguments, states, gradients or outputs of a symbol, in order or by name.
 Arrays: TypeAlias = Sequence[NDArray | Array] | Mapping[str, NDArray | Array]
 
 #: A tolerance, or tolerances by element type.  Any: anything that numpy accepts as an element type.
 Tolerance: TypeAlias = float | Mapping[Any, float] | None
-
-#: Arguments of a kernel of an operator with any number of dense inputs: the inputs, then the attributes.
-#: Any: attributes differ between operators.
-Given: TypeAlias = tuple[*tuple[Array, ...], dict[str, Any]]
-
-#: ``Given`` for inputs of any storage type.
-GivenStores: TypeAlias = tuple[*tuple[Store, ...], dict[str, Any]]

@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from ..base.forking import across_fork
+from ..base.warn import user_frame
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -487,10 +488,8 @@ def caller(frame: FrameType | None = None, depth: int = 2) -> tuple[CodeType, in
 
 
 def user_line() -> str:
-    """Where the nearest caller outside sparsekit stands, as ``file:line`` or ``In [3]:7``."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
-        frame = frame.f_back
+    """Where the nearest caller in the user's program stands, as ``file:line`` or ``In [3]:7``."""
+    frame = user_frame()
     if frame is None:
         return ""
     cell = frame.f_globals.get("In")

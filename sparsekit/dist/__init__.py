@@ -14,8 +14,4 @@ _LAZY = {name: f"dist.launch:{name}" for name in __all__}
 if TYPE_CHECKING:
     from .launch import connect, disconnect, kill_server, run, servers, stop_servers
 else:
-    __getattr__ = _lazy(globals(), _LAZY)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    __getattr__, __dir__ = _lazy(globals(), _LAZY)

@@ -1,7 +1,7 @@
 """A Sphinx extension that writes the reference of operators from the registry.
 
-``.. operators:: module module …`` documents every operator that these modules of ``sparsekit.ops`` and
-``sparsekit.compat.ops`` declare; ``.. operator-table::`` is a table of all operators.
+``.. operators:: module module …`` documents every operator that these modules of ``sparsekit.ops`` declare;
+``.. operator-table::`` is a table of all operators.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def module_of(op: Op) -> str:
     """Return the module of the operator's first function that this library defines: a rule, the gradient or the sampler."""
     functions = [*(rule.function for rule in op.rules), op.gradient_function, op.sample]
     modules = [function.__module__ for function in functions if function is not None]
-    return next(name for name in modules if name.startswith(("sparsekit.ops.", "sparsekit.compat.ops."))).rpartition(".")[2]
+    return next(name for name in modules if name.startswith("sparsekit.ops.")).rpartition(".")[2]
 
 
 def by_module() -> dict[str, list[Op]]:

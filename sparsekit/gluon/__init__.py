@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..base.entry import doors, entry
+from ..base.lazy import lazy
 from . import contrib, data, loss, nn, parameter, rnn, utils
 from .block import Block, HybridBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
@@ -12,6 +15,9 @@ from .trainer import Trainer
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "SymbolBlock",
            "TrainStep", "Trainer", "contrib", "data", "loss", "nn", "parameter", "rnn", "utils"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 doors(Trainer)
 for _class in (Block, HybridBlock, Parameter, nn.Sequential, nn.HybridSequential):

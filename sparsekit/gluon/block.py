@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Block", "HybridBlock"]
 
-__getattr__ = lazy(globals(), {"SymbolBlock": "gluon.symbol_block:SymbolBlock"})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals(), {"SymbolBlock": "gluon.symbol_block:SymbolBlock"})
 
 
 class Block:

@@ -17,6 +17,7 @@ from ..base.context import Context
 from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError, expected
 from ..base.files import written
+from ..base.lazy import lazy
 from ..base.scoped import Scoped
 from ..base.warn import warn_user
 from ..ndarray.creation import array as make_array
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data",
            "whole"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 #: Bytes that a file is read in.
 PIECE = 1 << 20

@@ -7,13 +7,19 @@ like a weight, whatever its name.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..base.entry import doors, entry
+from ..base.lazy import lazy
 from .base import InitDesc, Initializer, alias, create, register
 from .basic import Bilinear, Constant, LSTMBias, MSRAPrelu, Normal, One, Orthogonal, Uniform, Xavier, Zero
 from .composed import FusedRNN, Load, Mixed
 
 __all__ = ["Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMBias", "Load", "MSRAPrelu", "Mixed", "Normal",
            "One", "Orthogonal", "Uniform", "Xavier", "Zero", "alias", "create", "register"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 doors(Bilinear, Constant, FusedRNN, Initializer, LSTMBias, Load, MSRAPrelu, Mixed, Normal, One, Orthogonal, Uniform, Xavier, Zero)
 alias, create, register = entry(alias), entry(create, callbacks=True), entry(register)

@@ -1,6 +1,11 @@
 """Data files, and iterators over batches of rows: ``mx.io``."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..base.entry import doors, entry
+from ..base.lazy import lazy
 from .array_iter import NDArrayIter
 from .csv_iter import CSVIter
 from .data import DataBatch, DataDesc, DataIter
@@ -10,6 +15,9 @@ from .wrapping import PrefetchingIter, ResizeIter
 
 __all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "LibSVMIter", "LibSVMReader", "NDArrayIter", "PrefetchingIter",
            "ResizeIter", "load_libsvm", "save_libsvm"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 doors(CSVIter, DataBatch, DataDesc, DataIter, LibSVMIter, LibSVMReader, NDArrayIter, PrefetchingIter, ResizeIter)
 load_libsvm, save_libsvm = entry(load_libsvm), entry(save_libsvm)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from ..base.entry import doors, entry
+from typing import TYPE_CHECKING
+
+from ..base.entry import doors
+from ..base.lazy import lazy
 from .base import KVStoreBase, create
 from .dist import DistKVStore
 from .kvstore import KVStore
 
 __all__ = ["DistKVStore", "KVStore", "KVStoreBase", "create"]
 
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
+
 doors(DistKVStore, KVStore, KVStoreBase)
-create = entry(create)

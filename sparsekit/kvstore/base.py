@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, overload
 
+from ..base.entry import entry
 from ..base.errors import DTypeError, UnknownNameError, UnsupportedError
-from ..base.forking import load
+from ..base.lazy import lazy, old
 from ..base.warn import warn_user
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from .kvstore import KVStore
 
 __all__ = ["KVStoreBase", "create"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 _Store = TypeVar("_Store", bound="KVStoreBase")
 
@@ -135,8 +139,11 @@ def create(name: str = "local") -> object:
     if found is not None:
         return found(lower) if found.names else found()  # type: ignore[call-arg]
     if lower == "teststore":
-        return load("sparsekit.compat.teststore").TestStore()
+        return old(__name__, "TestStore")()
     if lower.startswith(ABSENT):
         raise UnsupportedError(f"The kvstore {name!r} needs software for communicating GPUs, which is not supported.",
                                hint="use 'device' on one machine, and 'dist_sync' on several.")
     raise UnknownNameError.of("kvstore", name, KVStoreBase.kv_registry)
+
+
+create = entry(create)

@@ -18,13 +18,4 @@ if TYPE_CHECKING:
     from ..compat.module.python_module import PythonLossModule, PythonModule
     from ..compat.module.sequential_module import SequentialModule
 else:
-    __getattr__ = lazy(globals(), {
-        "BucketingModule": "compat.module.bucketing_module:BucketingModule",
-        "PythonLossModule": "compat.module.python_module:PythonLossModule",
-        "PythonModule": "compat.module.python_module:PythonModule",
-        "SequentialModule": "compat.module.sequential_module:SequentialModule",
-    })
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy(globals())

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import metric
 from ..base.errors import DataFileError, DTypeError, ParameterError, ShapeError, UnsupportedError
+from ..base.lazy import lazy
 from ..base.warn import warn_user
 from ..callback import BatchEndParam
 from ..initializer import Uniform
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["BaseModule"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 
 class BaseModule:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context, cpu
 from ..base.errors import DTypeError, ParameterError, ShapeError, expected
+from ..base.lazy import lazy
 from ..base.warn import warn_user
 from ..io import DataDesc
 from ..ndarray import zeros
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Module"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 #: The methods that a compiled step stands for.
 _PASSES = ("forward", "backward", "update", "forward_backward")

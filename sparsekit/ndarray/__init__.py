@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types as _types
+from collections import ChainMap as _ChainMap
 from typing import TYPE_CHECKING, Any
 
 from ..base.arguments import strict as _strict
@@ -48,9 +49,7 @@ if TYPE_CHECKING:  # stubs of what ``__getattr__`` makes, from the registry
     from . import _internal, contrib, linalg, op
     from .operators import *  # noqa: F403
 
-#: Functions that are imported when they are first used.
-_LATER = {"Custom": "compat.operator:Custom"}
-_later = _lazy(globals(), _LATER)
+_later, _listed = _lazy(globals(), others=_ChainMap[str, Any](_GROUPS, _registry))
 
 
 def _made(name: str) -> Any:
@@ -68,11 +67,7 @@ def _made(name: str) -> Any:
 
 
 if not TYPE_CHECKING:
-    __getattr__ = _made
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_GROUPS, *_LATER, *(name for name in _registry if not name.startswith("_"))})
+    __getattr__, __dir__ = _made, _listed
 
 
 __all__ = [

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from ..base.context import cpu
+from ..base.entry import entry
 from ..base.errors import ParameterError
 from .files import load, save
 
@@ -52,6 +53,7 @@ def read_parameters(fname: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return kinds["arg"], kinds["aux"]
 
 
+@entry
 def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: dict[str, Any], aux_params: dict[str, Any],
                     remove_amp_cast: bool = True) -> None:
     """Write a model as ``prefix-symbol.json`` and ``prefix-0001.params``, which MXNet 1.9.1 reads too.
@@ -73,6 +75,7 @@ def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: 
     logging.info('Saved checkpoint to "%s"', path)
 
 
+@entry
 def load_params(prefix: str, epoch: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters of ``prefix-0001.params``, if ``epoch`` is 1: arguments and auxiliary states by name.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -17,14 +18,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "linalg": ("_linalg_", "linalg_"), "contrib": ("_contrib_",), "op": ("",), "_internal": ("_", ""),
 }
 
-#: Functions of groups that are not operators: where each is imported from when it is first used.
-FUNCTIONS = {"contrib": {
-    "rand_zipfian": "ndarray.random:rand_zipfian",
-    **{name: f"compat.ndarray.control:{name}" for name in ("cond", "foreach", "while_loop")},
-    **{name: f"compat.ndarray.multi_update:{name}" for name in (
-        "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update")},
-}}
-
 
 class Group(types.ModuleType):
     """A module whose functions are the operators whose names begin with one of ``prefixes``.
@@ -34,20 +27,18 @@ class Group(types.ModuleType):
     name : str
         Below the library, such as ``ndarray.linalg``.
     prefixes : tuple of str
-    functions : dict
-        Functions that are not operators, as ``base.lazy`` takes them.
     make : callable
         ``make(operator, name)`` gives the function of that name; None if there is no such operator.
     """
 
-    def __init__(self, name: str, prefixes: tuple[str, ...], functions: dict[str, str],
+    def __init__(self, name: str, prefixes: tuple[str, ...],
                  make: Callable[[str, str], Callable[..., Any] | None]) -> None:
         super().__init__(f"sparsekit.{name}", f"Operators of ``mx.{name.replace('ndarray', 'nd').replace('symbol', 'sym')}``.")
-        self._prefixes, self._functions, self._make = prefixes, functions, make
-        self._later = lazy(vars(self), functions)
+        self._prefixes, self._make = prefixes, make
+        self._later, self._listed = lazy(vars(self))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if not name.startswith("__") and name not in self._functions:
+        if not name.startswith("__"):
             for prefix in self._prefixes:
                 made = self._make(prefix + name, name)
                 if made is not None:
@@ -57,14 +48,19 @@ class Group(types.ModuleType):
         return found
 
     def __dir__(self) -> list[str]:
-        names = {name.removeprefix(prefix) for prefix in self._prefixes for name in registry if name.startswith(prefix)}
-        return sorted(names.union(self._functions))
+        own = {name.removeprefix(prefix) for prefix in self._prefixes for name in registry if name.startswith(prefix)}
+        return sorted(own.union(names for names in self._listed() if not names.startswith("_")))
 
 
 def _function(operator: str, name: str) -> Callable[..., Any] | None:
     return getattr(F, operator) if operator in registry else None
 
 
+def _same(operator: str, name: str) -> Callable[..., Any] | None:
+    """The function of that name in ``mx.nd``, which may be another than the operator's own."""
+    return getattr(sys.modules[__package__], name) if operator in registry else None
+
+
 def group(name: str) -> Group:
     """The module of one group."""
-    return Group(f"ndarray.{name}", GROUPS[name], FUNCTIONS.get(name, {}), _function)
+    return Group(f"ndarray.{name}", GROUPS[name], _same if name == "op" else _function)

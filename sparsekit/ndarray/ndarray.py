@@ -14,6 +14,7 @@ from ..base.context import HOST, Context, num_gpus, require
 from ..base.dtypes import element_type
 from ..base.entry import entry
 from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, SparsekitError, UnsupportedError, shown
+from ..base.lazy import lazy
 from ..core import device, hooks
 from ..core.arrays import Layout, array_types, wrap
 from ..core.dispatch import convert_store, invoke, written_dense
@@ -42,6 +43,9 @@ else:
     ArrayMethods = object
 
 __all__ = ["NDArray"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 CPU = Context("cpu", 0)
 

@@ -10,6 +10,7 @@ from ..base.context import Context
 from ..base.types import DTypeLike
 from .ndarray import NDArray
 from .sparse import CSRNDArray, RowSparseNDArray
+from ..compat.operator import Custom as Custom
 from .operators import *
 
 _Out: TypeAlias = NDArray | Sequence[NDArray] | None

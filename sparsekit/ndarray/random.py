@@ -17,6 +17,7 @@ from ..base.arguments import strict
 from ..base.context import Context
 from ..base.entry import entries
 from ..base.errors import ArgumentError, DTypeError, ShapeError, SparsekitError, expected
+from ..base.lazy import lazy
 from ..base.rng import using
 from ..core.dispatch import invoke
 from ..core.op import find
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalized_negative_binomial",
            "generalized_negative_binomial_like", "multinomial", "negative_binomial", "negative_binomial_like", "normal",
            "normal_like", "poisson", "poisson_like", "randint", "randn", "shuffle", "uniform", "uniform_like"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 
 def _type_name(dtype: DTypeLike) -> str:

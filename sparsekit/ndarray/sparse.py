@@ -12,6 +12,7 @@ from ..base import displays
 from ..base.arguments import strict
 from ..base.entry import entry
 from ..base.errors import ConversionError, ShapeError, UnknownNameError
+from ..base.lazy import lazy
 from ..base.optional import scipy_part
 from ..core import hooks
 from ..core.dispatch import array_types, wrap
@@ -333,14 +334,9 @@ add, subtract, multiply, divide = map(strict, (arithmetic.add, arithmetic.subtra
 
 def _made(name: str) -> Callable[..., Any]:
     """Every operator is also reachable here, as in MXNet."""
-    if name in registry:
-        return getattr(F, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(F, name) if name in registry else _later(name)
 
 
+_later, _listed = lazy(globals(), others=registry)
 if not TYPE_CHECKING:
-    __getattr__ = _made
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *(name for name in registry if not name.startswith("_"))})
+    __getattr__, __dir__ = _made, _listed

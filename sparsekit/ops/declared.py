@@ -42,22 +42,22 @@ LATER = {
     "ops.update.update_precision":
         "mp_sgd_update mp_sgd_mom_update mp_nag_mom_update _contrib_mp_adamw_update _mp_adamw_update mp_lamb_update_phase1 "
         "mp_lamb_update_phase2",
-    "compat.ops.boolean_mask":
+    "ops.indexing.boolean_mask":
         "_contrib_boolean_mask _boolean_mask_backward",
-    "compat.ops.ctc":
+    "ops.neural.ctc":
         "CTCLoss ctc_loss _contrib_CTCLoss _contrib_ctc_loss",
-    "compat.ops.im2col":
+    "ops.neural.im2col":
         "im2col col2im Crop",
-    "compat.ops.linalg":
+    "ops.linear_algebra.linalg":
         "_linalg_syrk linalg_syrk _linalg_potrf linalg_potrf _linalg_potri linalg_potri _linalg_trmm linalg_trmm _linalg_trsm "
         "linalg_trsm _linalg_inverse linalg_inverse _linalg_det linalg_det _linalg_slogdet linalg_slogdet _linalg_gelqf "
         "linalg_gelqf _linalg_syevd linalg_syevd _apart",
-    "compat.ops.multi_update":
+    "ops.update.multi_update":
         "multi_sgd_update multi_sgd_mom_update multi_mp_sgd_update multi_mp_sgd_mom_update preloaded_multi_sgd_update "
         "preloaded_multi_sgd_mom_update preloaded_multi_mp_sgd_update preloaded_multi_mp_sgd_mom_update _multi_adamw_update "
         "_multi_lamb_update _multi_mp_adamw_update _multi_mp_lamb_update multi_sum_sq multi_lars all_finite multi_all_finite "
         "reset_arrays",
-    "compat.ops.pdf":
+    "ops.random.pdf":
         "_random_pdf_uniform random_pdf_uniform _random_pdf_uniform_backward _random_pdf_normal random_pdf_normal "
         "_random_pdf_normal_backward _random_pdf_gamma random_pdf_gamma _random_pdf_gamma_backward _random_pdf_exponential "
         "random_pdf_exponential _random_pdf_exponential_backward _random_pdf_poisson random_pdf_poisson "
@@ -65,7 +65,7 @@ LATER = {
         "_random_pdf_negative_binomial_backward _random_pdf_generalized_negative_binomial "
         "random_pdf_generalized_negative_binomial _random_pdf_generalized_negative_binomial_backward _random_pdf_dirichlet "
         "random_pdf_dirichlet _random_pdf_dirichlet_backward",
-    "compat.ops.triangle":
+    "ops.linear_algebra.triangle":
         "_linalg_extractdiag linalg_extractdiag _linalg_makediag linalg_makediag _linalg_extracttrian linalg_extracttrian "
         "_linalg_maketrian linalg_maketrian _triangle _mirrored _linalg_sumlogdiag linalg_sumlogdiag khatri_rao",
 }

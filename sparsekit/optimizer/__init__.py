@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..base.entry import doors, entry
+from typing import TYPE_CHECKING
+
+from ..base.entry import doors
+from ..base.lazy import lazy
 from . import contrib
 from .adaptive import FTML, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, Nadam, RMSProp
 from .contrib import AdamW, GroupAdaGrad
@@ -15,6 +18,8 @@ __all__ = ["DCASGD", "FTML", "LAMB", "LARS", "LBSGD", "NAG", "SGD", "SGLD", "Ada
            "Ftrl", "GroupAdaGrad", "Nadam", "Optimizer", "RMSProp", "Signum", "Test", "Updater", "ccSGD", "contrib", "create",
            "get_updater", "register"]
 
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
+
 doors(DCASGD, FTML, LAMB, LARS, LBSGD, NAG, SGD, SGLD, AdaDelta, AdaGrad, Adam, AdamW, Adamax, Ftrl, GroupAdaGrad, Nadam,
       Optimizer, RMSProp, Signum, Test, Updater)
-create, register = entry(create, callbacks=True), entry(register)

@@ -23,6 +23,7 @@ class _Adaptive(Optimizer):
 
     _one_call = True
     sums_over, in_order = "element", False
+    _idle = "moving averages"
     _op: Op
     #: Attributes of the optimizer that the operator takes under the same name.
     _op_settings: tuple[str, ...] = ()
@@ -103,6 +104,7 @@ class AdaGrad(_Adaptive):
 
     _timeless = True
     _op, _states, _like_weight = find("_sparse_adagrad_update"), 1, True
+    _idle = ""
 
     def __init__(self, eps: float = 1e-7, lazy_update: bool = True, **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)
@@ -211,6 +213,7 @@ class Ftrl(_Adaptive):
 
     _timeless = True
     _op, _op_settings, _like_weight = find("ftrl_update"), ("lamda1", "beta"), True
+    _idle = ""
 
     def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, lazy_update: bool = True,
                  **arguments: Unpack[Precise]) -> None:

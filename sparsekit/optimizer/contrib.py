@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 from ..base.errors import ShapeError, SparsekitError
+from ..base.lazy import lazy
 from ..core.op import find
 from .adaptive import _Adaptive
 from .missed import _AdamW
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["AdamW", "GroupAdaGrad"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 
 @register

@@ -57,6 +57,7 @@ class LAMB(Optimizer):
     aggregate_num = 45
     _one_call = True
     sums_over, in_order = "weight", False
+    _idle = "moving averages"
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
                  lower_bound: float | None = None, upper_bound: float | None = None, bias_correction: bool = True,

@@ -226,6 +226,7 @@ class SGLD(Optimizer):
 
     _one_call = True
     sums_over, in_order = "element", True  # it draws random numbers
+    _idle = "noise"
 
     def __init__(self, lazy_update: bool = False, **arguments: Unpack[Settings]) -> None:
         super().__init__(**arguments)

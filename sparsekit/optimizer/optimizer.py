@@ -10,9 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..base.changes import SettingsDict, changes
-from ..base.errors import DTypeError, LearningRateError, SparsekitError, UnknownNameError, UnsupportedError, expected
+from ..base.entry import entry
+from ..base.errors import (
+    DTypeError,
+    LazyUpdateWarning,
+    LearningRateError,
+    SparsekitError,
+    UnknownNameError,
+    UnsupportedError,
+    expected,
+)
+from ..base.lazy import lazy
 from ..base.naming import changed_settings, settings
-from ..base.warn import warn_user
+from ..base.warn import user_frame, warn_user
 from ..core import device, hooks
 from ..core.dispatch import invoke, wrap
 from ..core.op import Call, Op
@@ -34,10 +44,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Collected", "Optimizer", "create", "register", "registry"]
 
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
+
 registry: dict[str, type[Optimizer]] = {}
 
 #: Arguments that are kept in an attribute of another name.
 _ATTRIBUTES = {"eps": "float_stable_eps"}
+#: The optimizer that has said that its lazy steps differ from the standard update; MXNet says it once, too.
+_told: list[str] = []
 #: Attributes that no update depends on, or that ``_decisive`` leaves to others.
 _COUNTERS = {"num_update", "_index_update_count", "_all_index_update_counts", "_calls", "_recorded_calls", "_collected",
              "_executing", "_half", "param_dict", "sym_info", "idx2name"}
@@ -115,6 +130,9 @@ def create(name: object, **arguments: Any) -> Optimizer:
     return found(**arguments)
 
 
+create, register = entry(create, callbacks=True), entry(register)
+
+
 class Optimizer:
     """Base of all optimizers.
 
@@ -172,6 +190,8 @@ class Optimizer:
     in_order = True
     #: What a step with given attributes does to a row without a gradient, where ``lazy_update="exact"`` is supported.
     _missed: Any = None  # Any: a function of the attributes, which gives what ``missed.Missed`` takes
+    #: What a step changes in a row without a gradient, beside momentum and weight decay.
+    _idle = ""
     #: Weights that one call of ``update`` may take, in lists; 0 if lists are not supported.
     aggregate_num = 0
     #: Whether the state of a float16 weight is ``(state, float32 copy)``, as mp_ operators take it; else the copy is first.
@@ -381,6 +401,8 @@ class Optimizer:
         """
         if isinstance(op, Update) and op.step.rests(attrs) and is_zero(attrs["lr"] if "lr" in attrs else self._get_lr(index)):
             return arrays[0]
+        if not _told and arrays[1].stype == "row_sparse" and attrs.get("lazy_update") and not self._is_exact:
+            self._tell(attrs)
         if self._half is not None:
             op, arrays = precise(op), (self._half, *arrays[1:], arrays[0])
         if self._is_exact:
@@ -391,6 +413,23 @@ class Optimizer:
             if not self._executing:
                 return arrays[0]
         return self._invoke(op, index, arrays, attrs)
+
+    def _tell(self, attrs: dict[str, float]) -> None:
+        """Warn once that lazy steps leave out what the standard update does to rows without a gradient, if it does something.
+
+        A server of a distributed run has no program of the user's to point at, and says nothing.
+        """
+        parts = (("momentum", attrs.get("momentum")), ("weight decay", attrs.get("wd")), (self._idle, self._idle))
+        left_out = " and ".join(name for name, value in parts if value)
+        if not left_out or user_frame(of_program=True) is None:
+            return
+        _told.append(type(self).__name__)
+        exact = "lazy_update='exact' gives the results of the standard update at the cost of stored rows" if self._missed else (
+            "SGD and AdamW have lazy_update='exact', which gives the results of their standard update")
+        warn_user("Optimizer with lazy_update = True detected. Be aware that lazy update with row_sparse gradient is different "
+                  f"from standard update, and may lead to different empirical results: {type(self).__name__} leaves out the "
+                  f"{left_out} of rows without a gradient. Hint: lazy_update=False updates all rows at each step; {exact}. "
+                  "(Shown once.)", LazyUpdateWarning)
 
     def _invoke(self, op: Op, index: Index, arrays: tuple[NDArray, ...], attrs: dict[str, float]) -> NDArray:
         """Run an operator whose update is not collected."""

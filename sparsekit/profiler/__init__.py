@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..base.forking import load as _load
+from ..base.lazy import lazy as _lazy
 from .profile import Profile
 from .profiler import Profiler, active
 
@@ -42,14 +42,8 @@ __all__ = [
     "set_state",
 ]
 
-_LAZY = {"load": ".read_profile", "merge": ".processes", "schedule": ".schedules", "diff": ".read_profile", "compare": ".turns",
-         "expect": ".contracts"}
-
-
-def _made(name: str) -> Any:  # Any: whatever has that name in the module that declares it
-    if name in __all__:
-        return getattr(_load(_LAZY.get(name, ".api"), __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+_PLACES = {"load": "read_profile", "merge": "processes", "schedule": "schedules", "diff": "read_profile", "compare": "turns",
+           "expect": "contracts"}
 
 
 if TYPE_CHECKING:
@@ -60,7 +54,7 @@ if TYPE_CHECKING:
     from .schedules import schedule
     from .turns import compare
 else:
-    __getattr__ = _made
+    __getattr__, _ = _lazy(globals(), {name: f"profiler.{_PLACES.get(name, 'api')}:{name}" for name in __all__})
 
 
 def __dir__() -> list[str]:

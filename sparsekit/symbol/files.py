@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError, expected
 from ..base.files import path_of, write_whole
-from ..base.lazy import lazy
+from ..base.lazy import old
 from ..core.op import Op
 from . import attr_text
 from .compose import complete_inputs
@@ -26,10 +26,8 @@ __all__ = ["read", "read_file", "write", "write_file"]
 LARGEST = 1 << 28
 
 _VERSION = 10901
-#: Operators that hold graphs or run Python, and what makes them of a node: ``build(params, graphs, count of inputs)``.
-COMPOSITES = {"_foreach": "compat.symbol.loops:read_foreach", "_while_loop": "compat.symbol.loops:read_while_loop",
-              "_cond": "compat.symbol.loops:read_cond", "Custom": "compat.symbol.custom:read_custom"}
-_builder = lazy(globals(), COMPOSITES)
+#: Operators that hold graphs or run Python.
+COMPOSITES = ("_foreach", "_while_loop", "_cond", "Custom")
 
 _SEVERAL = frozenset({"concat", "add_n", "stack", "khatri_rao"})
 
@@ -234,7 +232,7 @@ class _Reader:
         graphs = [_Reader(one, f"{self.source}: a graph in {where}").heads() for one in inner]
         params = {key: value for key, value in attrs.items() if not _is_own(key)}
         try:
-            op = _builder(op_name)(params, graphs, len(inputs))
+            op = old(__name__, op_name)(params, graphs, len(inputs))
         except FileFormatError:
             raise
         except SparsekitError as error:

@@ -15,12 +15,6 @@ __all__ = ["GROUPS", "group"]
 #: Name of each group, and what its operators' names begin with.
 GROUPS = {**_ARRAY_GROUPS, "sparse": ("_sparse_", "")}
 
-#: Functions of groups that are not operators: where each is imported from when it is first used.
-FUNCTIONS = {"contrib": {
-    "rand_zipfian": "symbol.random:rand_zipfian",
-    **{name: f"compat.symbol.control:{name}" for name in ("cond", "foreach", "while_loop")},
-}}
-
 
 def _function(operator: str, name: str) -> Callable[..., Any] | None:
     if not is_known(operator):
@@ -30,4 +24,4 @@ def _function(operator: str, name: str) -> Callable[..., Any] | None:
 
 def group(name: str) -> Group:
     """The module of one group."""
-    return Group(f"symbol.{name}", GROUPS[name], FUNCTIONS.get(name, {}), _function)
+    return Group(f"symbol.{name}", GROUPS[name], _function)

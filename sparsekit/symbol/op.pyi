@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, TypeAlias, overload
 from ..base.context import Context
 from ..base.types import DTypeLike
 from .symbol import Symbol
+from ..compat.symbol.custom import Custom as Custom
 from .operators import *
 
 _Out: TypeAlias = object

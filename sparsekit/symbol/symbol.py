@@ -21,6 +21,7 @@ from ..base.errors import (
     UnsupportedError,
     shown,
 )
+from ..base.lazy import lazy
 from ..base.warn import warn_user
 from ..core.partial_shapes import complete, meaning, to_user
 from . import attr_text, binding, files, inference
@@ -41,6 +42,9 @@ else:
     Tensor = object
 
 __all__ = ["Symbol", "load_json"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 
 class Symbol(Tensor):

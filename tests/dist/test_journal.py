@@ -87,7 +87,7 @@ def test_nothing_in_a_journal_is_executed(tmp_path):
     record = journal.HEAD.pack(journal.MAGIC, len(header), 8, crc(header, crc(lengths)), crc(bytes(8))) + header + bytes(8)
     (tmp_path / "j").write_bytes(record)
     assert list(read_records(str(tmp_path / "j"))) == []
-    assert "pickle" not in Path(journal.__file__).read_text()
+    assert "pickle" not in Path(journal.__file__).read_text(encoding="utf-8")
 
 
 def test_a_tail_that_cannot_be_cut_off_is_cut_off_before_the_next_record(tmp_path, monkeypatch):

@@ -106,7 +106,7 @@ def way() -> Any:
 def alive(pid: int) -> bool:
     """Whether a process exists and is not a zombie."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
 
@@ -151,7 +151,7 @@ def fail(rank: int, said: str) -> str:
     try:
         kv.pull("w", out=out)
     except mx.LostWorkerError as error:
-        Path(said).write_text(f"{error.rank} {error.key} {error.step}")
+        Path(said).write_text(f"{error.rank} {error.key} {error.step}", encoding="utf-8")
         raise
     return "not reached"
 

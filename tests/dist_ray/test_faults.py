@@ -140,7 +140,7 @@ def freeze_and_wake(node: Any, pids: Path, flags: str, alive: Callable[[int], bo
         if Path(flags, "go").exists():
             return
         time.sleep(0.02)
-    raylet, servers = node.all_processes["raylet"][0].process.pid, [int(pid) for pid in pids.read_text().split()]
+    raylet, servers = node.all_processes["raylet"][0].process.pid, [int(pid) for pid in pids.read_text(encoding="utf-8").split()]
     for pid in (raylet, *servers):
         os.kill(pid, signal.SIGSTOP)
     node.free_the_first()
@@ -210,7 +210,7 @@ def lose(cluster: Any, node: Any, pids: Path, flags: str) -> None:
     while not pids.exists() and time.monotonic() < end:
         time.sleep(0.02)
     os.kill(node.all_processes["raylet"][0].process.pid, signal.SIGSTOP)  # so that it starts nothing
-    for pid in pids.read_text().split():
+    for pid in pids.read_text(encoding="utf-8").split():
         os.kill(int(pid), signal.SIGKILL)
     cluster.remove_node(node, allow_graceful=False)
     node.free_the_first()

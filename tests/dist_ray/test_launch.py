@@ -127,7 +127,7 @@ def libsvm(path: Path, features: int) -> Path:
         words = " ".join(f"{column}:{value:.4f}" for column, value in zip(columns, values, strict=True))
         lines.append(f"{weight[columns] @ values > 0:d} {words}\n")
     assert len(set(map(len, lines))) == 1
-    path.write_text(lines[0][:-1] + 20 * "0" + "\n" + "".join(lines[1:]))  # so the file's middle lies in a line
+    path.write_text(lines[0][:-1] + 20 * "0" + "\n" + "".join(lines[1:]), encoding="utf-8")  # so the file's middle lies in a line
     return path
 
 

@@ -46,7 +46,7 @@ from mutants import Mutant, is_equivalent, mutants  # noqa: E402
 
 #: The parts of the library: patterns of files, and the tests of last resort.
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "ops": (("sparsekit/ops/**/*.py", "sparsekit/compat/ops/*.py"), ("tests/core/test_storage_table.py", "tests/ndarray")),
+    "ops": (("sparsekit/ops/**/*.py",), ("tests/core/test_storage_table.py", "tests/ndarray")),
     "kernels": (("sparsekit/kernels/**/*.py",), ("tests/kernels", "tests/gpu/test_grids.py", "tests/gpu/test_rows.py")),
     "storage": (("sparsekit/storage/*.py",), ("tests/storage", "tests/ndarray/test_constructors.py", "tests/core/test_huge.py",
                                               "tests/faults/test_doors.py")),

@@ -1,22 +1,26 @@
-"""Record the public names of MXNet's modules, and of its classes."""
+"""Record the tree of MXNet's public modules, and the public names of its classes.
 
+For each module two dicts: what it exports or defines, and what it imports from elsewhere in MXNet.  Their keys are the shortest
+paths where the same objects are, and their values the names.
+"""
+
+import ast
+import functools
 import importlib
 import inspect
+import numbers
+import pkgutil
 import sys
 import types
 
-import mxnet as mx
+import mxnet
 import recording
 
-MODULES = [
-    ".", "nd", "nd.sparse", "nd.random", "nd.linalg", "nd.contrib", "nd.image", "sym", "sym.sparse", "sym.random",
-    "sym.linalg", "sym.contrib", "sym.image", "gluon", "gluon.nn", "gluon.rnn", "gluon.loss", "gluon.data", "gluon.utils",
-    "gluon.parameter", "gluon.block", "gluon.trainer", "gluon.contrib", "gluon.contrib.nn", "gluon.contrib.rnn",
-    "gluon.contrib.data", "gluon.contrib.estimator", "autograd", "optimizer", "metric", "io", "kv", "initializer",
-    "lr_scheduler", "callback", "monitor", "model", "module", "viz", "test_utils", "random", "engine", "base", "context",
-    "operator", "executor", "name", "attribute", "profiler", "util", "runtime", "log", "error", "libinfo", "registry", "rtc",
-    "contrib", "contrib.text", "contrib.autograd", "contrib.io", "executor_manager", "library", "recordio", "rnn",
-]
+#: Installed beside MXNet, but scripts rather than modules.
+NOT_MODULES = ("mxnet.libmxnet", "mxnet.onnx.setup")
+
+#: Modules whose functions others import for their own use.
+HELPERS = ("mxnet.base", "mxnet._ctypes.ndarray", "mxnet._ctypes.symbol", "mxnet.libinfo", "mxnet.registry")
 
 CLASSES = [
     "nd.NDArray", "nd.sparse.CSRNDArray", "nd.sparse.RowSparseNDArray", "sym.Symbol", "gluon.Block", "gluon.HybridBlock",
@@ -28,41 +32,91 @@ CLASSES = [
     "AttrScope", "name.NameManager", "autograd.Function", "engine.bulk",
 ]
 
-#: Modules whose functions others import for their own use.
-HELPERS = ("mxnet.base", "mxnet._ctypes", "mxnet.libinfo", "mxnet.util", "mxnet.numpy", "mxnet.numpy_extension", "mxnet.registry")
+
+def import_below(package):
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if found.name not in NOT_MODULES:
+            module = importlib.import_module(found.name)
+            if found.ispkg:
+                import_below(module)
 
 
-def found_at(name):
-    holder = mx
-    for part in name.split(".") if name != "." else ():
-        try:
-            holder = getattr(holder, part)
-        except AttributeError:
-            holder = importlib.import_module(f"mxnet.{name}")
-    return holder
+def defined_in(module):
+    """Names that the module's own text assigns or defines, also below ``if`` and ``try``."""
+    try:
+        todo = list(ast.parse(inspect.getsource(module)).body)
+    except (OSError, TypeError):
+        return
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                yield from (name.id for name in ast.walk(target) if isinstance(name, ast.Name))
+        elif isinstance(node, (ast.If, ast.Try, ast.With)):
+            todo += [*node.body, *getattr(node, "orelse", ()), *getattr(node, "finalbody", ())]
+            todo += [line for handler in getattr(node, "handlers", ()) for line in handler.body]
 
 
-def is_public(holder, name, value):
-    """Whether a name is there for users, not because a module imports it for its own use."""
-    if name.startswith("_") or name.endswith(("Handle", "_handle")):
-        return False
+def home_of(value):
+    """The module that a class or function is from, or the name of a module."""
+    return (value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)) or ""
+
+
+def is_below(home, module):
+    return f"{home}.".startswith(f"{module}.")
+
+
+def own(module):
+    """Names that a module exports or defines, and that a package has from its modules."""
+    names = {*getattr(module, "__all__", ()), *defined_in(module)}
+    return names | {name for name, value in vars(module).items()
+                    if hasattr(module, "__path__") and is_below(home_of(value), module.__name__)}
+
+
+def imported(module):
+    """Classes and functions for users that a module has from elsewhere in MXNet."""
+    return {name for name, value in vars(module).items()
+            if callable(value) and is_below(home_of(value), "mxnet") and home_of(value) not in HELPERS}
+
+
+def is_public(module, name):
+    value = getattr(module, name, module)
+    return not name.startswith("_") and value is not module and (
+        not isinstance(value, types.ModuleType) or value.__name__ in paths)
+
+
+def place_of(path, name):
+    """The shortest path where the very same object is, of those that its own module is below if there are any."""
+    value = getattr(sys.modules[path], name)
     if isinstance(value, types.ModuleType):
-        return value.__name__.startswith("mxnet") and holder is mx
-    home = getattr(value, "__module__", None) or ""
-    if not (callable(value) and home.startswith("mxnet")):
-        return False
-    own = holder.__name__
-    if holder is mx or home == own or home.startswith(f"{own}."):
-        return True
-    return not home.startswith(HELPERS) and inspect.getmodule(value) is not None and home.split(".")[1] == (
-        [*own.split("."), ""])[1] and not inspect.isclass(value)
+        return value.__name__
+    if isinstance(value, (numbers.Number, str, bytes, tuple, type(None))):
+        return path  # equal ones may be one object by chance
+    places = [other for other in paths if vars(sys.modules[other]).get(name) is value]
+    return min(places, key=lambda other: (not is_below(home_of(value), other), other.count("."), other), default=path)
 
 
+def class_at(name):
+    return functools.reduce(getattr, name.split("."), mxnet)
+
+
+def by_place(path, names):
+    found = {}
+    for name in sorted(names):
+        if is_public(sys.modules[path], name):
+            found.setdefault(place_of(path, name).removeprefix("mxnet").removeprefix("."), []).append(name)
+    return {place: " ".join(names) for place, names in found.items()}
+
+
+import_below(mxnet)
+paths = sorted(name for name in sys.modules if is_below(name, "mxnet")
+               and not any(part.startswith("_") for part in name.split(".")))
 modules = {}
-for name in MODULES:
-    holder = found_at(name)
-    given = getattr(holder, "__all__", None)
-    names = {key for key in dir(holder) if is_public(holder, key, getattr(holder, key, None))}
-    modules[name] = sorted(names | {key for key in given or () if not key.startswith("_")})
-classes = {name: sorted(key for key in dir(found_at(name)) if not key.startswith("_")) for name in CLASSES}
-recording.save(sys.argv[1], {"modules": modules, "classes": classes})
+for path in paths:
+    names = own(sys.modules[path])
+    modules[path.removeprefix("mxnet").removeprefix(".")] = [
+        by_place(path, names), by_place(path, imported(sys.modules[path]) - names)]
+recording.save(sys.argv[1], {"modules": modules, "classes": {
+    name: sorted(key for key in dir(class_at(name)) if not key.startswith("_")) for name in CLASSES}})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...base.entry import doors, entry
+from ...base.lazy import lazy
 from . import batchify
 from .batchify import default_batchify_fn, default_mp_batchify_fn
 from .dataloader import DataLoader
@@ -11,6 +14,9 @@ from .sampler import BatchSampler, FilterSampler, IntervalSampler, RandomSampler
 
 __all__ = ["ArrayDataset", "BatchSampler", "DataLoader", "Dataset", "FilterSampler", "IntervalSampler", "RandomSampler",
            "Sampler", "SequentialSampler", "SimpleDataset", "batchify", "default_batchify_fn", "default_mp_batchify_fn"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 doors(ArrayDataset, BatchSampler, DataLoader, Dataset, FilterSampler, IntervalSampler, RandomSampler, SequentialSampler,
       SimpleDataset)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...base import rng
 from ...base.errors import ConversionError, ShapeError, WorkerError, WorkerTimeoutError, WorkerWarning, expected
+from ...base.lazy import lazy
 from ...base.warn import warn_user
 from ...base.workers import Threads
 from ...core import hooks
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["DataLoader"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 #: Workers that a loader may have.
 MOST_WORKERS = 1024

@@ -11,6 +11,7 @@ from ...base.arguments import unmasked
 from ...base.dtypes import ELEMENT_TYPES
 from ...base.entry import entry
 from ...base.errors import DTypeError, RowIndexError, ShapeError, UnsupportedError, expected
+from ...base.lazy import lazy
 from ...io.array_iter import rows_of
 from ...ndarray import NDArray, array
 from ...ndarray.sparse_creation import csr_matrix
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["ArrayDataset", "Dataset", "SimpleDataset", "as_rows", "batch_of"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 
 def as_rows(data: object) -> Any:

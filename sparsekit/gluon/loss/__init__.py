@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import UnknownNameError
+from ...base.lazy import lazy
 from .base import Loss
 from .classification import (
     CTCLoss,
@@ -39,12 +40,5 @@ def create(name: str, **arguments: Any) -> Loss:
     return known[name](**arguments)
 
 
-def _unknown(name: str) -> Any:
-    """An unknown loss gets the nearest names as a hint."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise UnknownNameError.of("loss", name, __all__)
-
-
 if not TYPE_CHECKING:
-    __getattr__ = _unknown
+    __getattr__, __dir__ = lazy(globals())

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.entry import entries
 from ...base.errors import ShapeError, SparsekitError, StorageTypeError, expected
+from ...base.lazy import lazy
 from ..block import HybridBlock
 from ..symbolic import as_held
 from ..utils import whole
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 
 class Dense(HybridBlock):

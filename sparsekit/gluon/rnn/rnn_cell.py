@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import ndarray
 from ...base.errors import SparsekitError
+from ...base.lazy import lazy
 from ..block import Block, HybridBlock
 from ..nn import LeakyReLU
 from ..utils import whole
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCell"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 
 class RecurrentCell(Block):

@@ -2,7 +2,7 @@
 
 This module declares steps, and runs them on each kind of weight, gradient and state.
 Families: ``update_momentum``, ``update_adaptive``, ``update_precision`` (float16 weights with a float32 copy)
-and ``compat.ops.multi_update`` (lists of weights in one call).
+and ``ops.update.multi_update`` (lists of weights in one call).
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from ....base import rng
 from ....base.context import Context, cpu, gpu, num_gpus
 from ....base.entry import doors
 from ....base.errors import InitializationError, ParameterError, expected
+from ....base.lazy import lazy
 from ....base.warn import warn_user
 from ....metric import EvalMetric
 from ....metric import Loss as LossMetric
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from .types import Given, Kind, Saved
 
 __all__ = ["Estimator"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 
 class Estimator:

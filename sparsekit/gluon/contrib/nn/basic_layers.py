@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .... import ndarray
+from ....base.lazy import lazy
 from ...block import Block, HybridBlock
 from ...nn import HybridSequential, Sequential
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from ...types import BlockOptions
 
 __all__ = ["Concurrent", "HybridConcurrent", "Identity", "SparseEmbedding"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 
 class Concurrent(Sequential):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....base.errors import UnsupportedError
+from ....base.lazy import lazy
 from ...rnn import BidirectionalCell
 from ...rnn.composed import Remembering
 from ...rnn.rnn_cell import _Gated
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ...types import Sequences, States
 
 __all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(globals())
 
 
 class VariationalDropoutCell(Remembering):

@@ -9,7 +9,7 @@ import numpy as np
 from ...base.errors import ShapeError
 from ...core import cost
 from ...core.op import REQUIRED, Op
-from ...ops import samples
+from .. import samples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

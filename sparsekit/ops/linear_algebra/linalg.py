@@ -14,8 +14,8 @@ import numpy as np
 from ...base.errors import ShapeError, SparsekitError
 from ...core import cost
 from ...core.op import Op
-from ...ops import samples
-from ...ops.linear_algebra.products import product, real
+from .. import samples
+from .products import product, real
 from .triangle import checked, matrix_sample, square, turn
 
 if TYPE_CHECKING:
@@ -63,12 +63,14 @@ def _square_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
     return tuple(shapes[0])
 
 
+# Any: what Op takes
 def decomposition(name: str, doc: str, shape: Callable[..., Any] = _square_shape, **more: Any) -> Op:
     """Declare an operator of one array of square matrices."""
     more.setdefault("sample", lambda: [([matrix_sample(batch=batch)], {}) for batch in (False, True)])
     return Op(f"_linalg_{name}", "A", shape=shape, dtype=real, aliases=(f"linalg_{name}",), doc=doc, **more)
 
 
+# Any: what the function gives, an array or several
 def _solved(function: Callable[..., Any], what: str, hint: str) -> Any:
     """Call a function of LAPACK, and convert its errors to ``SparsekitError``."""
     try:

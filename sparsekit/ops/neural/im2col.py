@@ -11,16 +11,15 @@ import numpy as np
 from ...base.errors import ShapeError
 from ...core import cost
 from ...core.op import REQUIRED, Op
-from ...ops.neural.softmax import floating
+from .softmax import floating
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...core.types import ArrayFunctions, ArrayObject, Given, Gradients
     from ...kernels.types import Kernels
-    from ..types import Given
 
 
 __all__: list[str] = []
@@ -36,6 +35,7 @@ class _Window(NamedTuple):
     places: tuple[int, ...]
 
 
+# Any: sizes as a user gave them, which are checked here
 def _sizes(name: str, value: list[Any] | tuple[Any, ...], count: int, default: int, least: int) -> tuple[int, ...]:
     given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     given = given or (default,) * count
@@ -128,17 +128,19 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     window = _window(shape[2:], attrs)
     out = k.xp.zeros((*shape[:2], *(size + 2 * more for size, more in zip(shape[2:], window.pad, strict=True))), x.dtype)
     blocks = x.reshape(*shape[:2], *window.kernel, *window.places)
+    # Any: slices, and an ellipsis
     whole: tuple[Any, ...] = (slice(None), slice(None))
     for point in itertools.product(*map(range, window.kernel)):
         places = tuple(slice(at * apart, at * apart + step * (count - 1) + 1, step) for at, apart, step, count
                        in zip(point, window.dilate, window.stride, window.places, strict=True))
         out[(*whole, *places)] += blocks[(*whole, *point)]
+    # Any: as above
     inside: tuple[Any, ...] = (..., *(slice(more, more + size) for size, more in zip(shape[2:], window.pad, strict=True)))
     made: Array = out[inside].copy()
     return made
 
 
-def _same(attrs: Attrs) -> dict[str, Any]:
+def _same(attrs: Attrs) -> Attrs:
     return {name: attrs[name] for name in _ATTRS}
 
 

@@ -10,17 +10,16 @@ import numpy as np
 
 from ...base.errors import ShapeError
 from ...core.op import Op
-from ...ops import samples
-from ...ops.elementwise.unary import _gammaln, from_scipy
-from ...ops.neural.softmax import floating, wide
+from .. import samples
+from ..elementwise.unary import _gammaln, from_scipy
+from ..neural.softmax import floating, wide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...base.types import Array, Attrs, Shape
-    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...core.types import ArrayFunctions, ArrayObject, Given, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ..types import Given
 
 
 __all__ = ["DENSITIES"]
@@ -30,8 +29,9 @@ class Density(NamedTuple):
     """Logarithm of a density, and its derivatives by the sample (None if zero or undefined) and by each parameter."""
 
     parameters: tuple[str, ...]
+    # Any: functions of arrays, as many as the distribution has parameters
     logarithm: Callable[..., Any]
-    slopes: Callable[..., Any]
+    slopes: Callable[..., Any]  # Any: as above
     doc: str
 
 
@@ -95,6 +95,7 @@ DENSITIES = {
 }
 
 
+# Any: a function of shapes and attributes, as Op takes it
 def _shape(name: str) -> Callable[..., Any]:
     """Parameters have the leftmost axes of the sample; those of a Dirichlet distribution also have its last axis."""
     kept = 1 if name == "dirichlet" else 0
@@ -112,6 +113,7 @@ def _shape(name: str) -> Callable[..., Any]:
     return shape
 
 
+# Any: arrays of numpy or cupy
 def _spread(name: str, sample: Array, parameters: Sequence[Array]) -> list[Any]:
     """Reshape the parameters to broadcast to the sample."""
     if name == "dirichlet":
@@ -151,6 +153,7 @@ def _declare(name: str, density: Density) -> None:
         return tuple(made)
 
     @op.gradient
+    # Any: the arrays of the call, and its attributes
     def _(F: ArrayFunctions, g: ArrayObject, *rest: Any) -> Gradients:
         *stores, out, attrs, _want = rest
         g = g if attrs["is_log"] else F.elemwise_mul(g, out)

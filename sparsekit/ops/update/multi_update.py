@@ -10,21 +10,21 @@ import numpy as np
 from ...base.errors import ShapeError, SparsekitError
 from ...core import cost, infer
 from ...core.op import REDUCED, REQUIRED, Op, Visits
-from ...ops import samples
-from ...ops.update.update import Update, apply_step
-from ...ops.update.update_adaptive import adamw_attrs, adamw_update, lamb_phase1, lamb_phase2, lamb_update_phase1
-from ...ops.update.update_momentum import sgd_mom_update, sgd_update
-from ...ops.update.update_precision import mp_sgd_mom_update, mp_sgd_update, step_precisely
 from ...storage import CSR, RowSparse
+from .. import samples
+from .update import Update, apply_step
+from .update_adaptive import adamw_attrs, adamw_update, lamb_phase1, lamb_phase2, lamb_update_phase1
+from .update_momentum import sgd_mom_update, sgd_update
+from .update_precision import mp_sgd_mom_update, mp_sgd_update, step_precisely
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...base.types import Array, Attrs, DType, Shape
     from ...core.cost import Meta
+    from ...core.types import Given, GivenStores
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Store
-    from ..types import Given, GivenStores
 
 
 __all__ = ["multi_all_finite", "multi_lars", "multi_sum_sq", "reset_arrays"]
@@ -32,10 +32,11 @@ __all__ = ["multi_all_finite", "multi_lars", "multi_sum_sq", "reset_arrays"]
 _ANY = "default|row_sparse|csr"
 
 
+# Any: as in Op, which takes functions of shapes or types
 def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], rest: tuple[str, ...]) -> Callable[..., Any]:
     """Shape inference that checks the numbers of arrays and rates; ``rest`` names the arrays after those of the weights."""
 
-    def shape(shapes: list[Shape], attrs: dict[str, Any]) -> Shape | list[Shape]:
+    def shape(shapes: list[Shape], attrs: Attrs) -> Shape | list[Shape]:
         count = attrs[counter]
         if not isinstance(count, (int, np.integer)) or count < 1:
             raise SparsekitError(f"{name}: {counter} must be a positive integer, got {count!r}.",
@@ -56,6 +57,7 @@ def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], rest: tu
     return shape
 
 
+# Any: as in _shape
 def _types(group: int, counter: str) -> Callable[..., Any]:
     def types(dtypes: Sequence[DType], attrs: Attrs) -> DType | list[DType]:
         found = [dtypes[place] for place in range(0, group * attrs[counter], group)]
@@ -65,6 +67,7 @@ def _types(group: int, counter: str) -> Callable[..., Any]:
 
 
 def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs: Attrs, step: Callable[..., None],
+             # Any: arrays and attributes, as the samples of any operator
              doc: str, sample: Callable[[], Any], rest: tuple[str, ...] = (), sparse: bool = False,
              on_copy: bool = False) -> None:
     """Declare an operator that calls ``step(k, attrs, own, arrays, rest)`` for each weight.
@@ -103,6 +106,7 @@ def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs:
         made.forward("row_sparse... -> row_sparse...")(run)
 
 
+# Any: as above
 def _one_weight(plain: Update, preloaded: bool) -> Callable[[], Any]:
     """Samples with one weight, from the samples of the operator for one weight."""
 
@@ -120,7 +124,7 @@ def _declare_descent(plain: Update, precise: bool, preloaded: bool) -> None:
     rates = ("lrs", "wds")
     momentum = {"momentum": 0.0} if "momentum" in plain.attrs else {}
 
-    def step(k: Kernels, attrs: Attrs, own: dict[str, Any], arrays: Sequence[Array], rest: Sequence[Array]) -> None:
+    def step(k: Kernels, attrs: Attrs, own: Attrs, arrays: Sequence[Array], rest: Sequence[Array]) -> None:
         weight, grad, *states = arrays
         given = {**attrs, "lr": own["lrs"], "wd": own["wds"], "lazy_update": True}
         if precise:
@@ -143,7 +147,7 @@ for _preloaded in (False, True):
     _declare_descent(mp_sgd_mom_update, True, _preloaded)
 
 
-def _adamw(k: Kernels, attrs: Attrs, own: dict[str, Any], arrays: Sequence[Array], rest: Sequence[Array]) -> None:
+def _adamw(k: Kernels, attrs: Attrs, own: Attrs, arrays: Sequence[Array], rest: Sequence[Array]) -> None:
     weight, grad, mean, var, *copies = arrays
     given = adamw_attrs({**attrs, "lr": own["lrs"], "wd": own["wds"], "eta": own["etas"], "lazy_update": False}, rest[0])
     if given is None:
@@ -159,7 +163,7 @@ def _norm(xp: ArrayModule, array: Array) -> Array:
     return xp.sqrt(xp.dot(flat, flat)).reshape(1)
 
 
-def _lamb(k: Kernels, attrs: Attrs, own: dict[str, Any], arrays: Sequence[Array], rest: Sequence[Array]) -> None:
+def _lamb(k: Kernels, attrs: Attrs, own: Attrs, arrays: Sequence[Array], rest: Sequence[Array]) -> None:
     weight, grad, mean, var, *copies = arrays
     exact = copies[0] if copies else weight
     given = {**attrs, "lr": own["learning_rates"], "wd": own["wds"], "t": own["step_count"], "lazy_update": False}
@@ -170,7 +174,8 @@ def _lamb(k: Kernels, attrs: Attrs, own: dict[str, Any], arrays: Sequence[Array]
         weight[...] = exact
 
 
-def _samples(plain: Op, lists: dict[str, str], precise: bool, extra: dict[str, Any]) -> Callable[[], Any]:
+# Any: as above
+def _samples(plain: Op, lists: dict[str, str], precise: bool, extra: Attrs) -> Callable[[], Any]:
     """A sample with one weight, from the samples of the operator for one weight."""
 
     def make() -> samples.Samples:
@@ -205,6 +210,7 @@ for _precise in (False, True):
              + _WIDE * _precise, _samples(lamb_update_phase1, _LAMB_LISTS, _precise, {"lr": 0.1}), on_copy=_precise)
 
 
+# Any: as above
 def _two(**attrs: int) -> Callable[[], Any]:
     return lambda: [([samples.grid(), samples.grid(3, 2, seed=1)], dict(attrs))]
 
@@ -223,7 +229,7 @@ def _sums_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape | list[Shape]:
     return (len(shapes),)
 
 
-def _squares_cost(attrs: dict[str, Any], inputs: list[Meta], outputs: list[Meta]) -> tuple[int, int]:
+def _squares_cost(attrs: Attrs, inputs: list[Meta], outputs: list[Meta]) -> tuple[int, int]:
     """A multiplication and an addition for each stored value of each array."""
     found = [cost.each_taken(2)(attrs, [array], outputs) for array in inputs]
     return sum(useful for useful, _ in found), sum(dense for _, dense in found)

@@ -10,18 +10,17 @@ import numpy as np
 from ...base.errors import ShapeError
 from ...core import cost
 from ...core.op import Op
-from ...ops import samples
-from ...ops.linear_algebra.products import real
-from ...ops.shape.shape import fresh
+from .. import samples
+from ..shape.shape import fresh
+from .products import real
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...core.types import ArrayFunctions, ArrayObject, Given, Gradients
     from ...kernels.types import Kernels
-    from ..types import Given
 
 
 __all__ = ["checked", "matrix_sample", "square", "turn"]
@@ -104,6 +103,7 @@ def _side(attrs: Attrs) -> bool:
     return bool(attrs["lower"]) if attrs["offset"] == 0 else attrs["offset"] < 0
 
 
+# Any: slices, and an ellipsis
 def _corner(size: int, attrs: Attrs) -> tuple[Any, ...]:
     """Rows and columns of a triangle: row by row for a lower one, column by column for an upper one, as in MXNet."""
     if _side(attrs):
@@ -246,6 +246,7 @@ def _(F: ArrayFunctions, g: ArrayObject, args: ArrayObject, out: ArrayObject, at
     shapes = [tuple(x.shape) for x in args]
     whole = F._view(g, shape=(*(int(shape[0]) for shape in shapes), int(shapes[0][1])))
     views = [F._view(x, shape=_apart(shapes, place)) for place, x in enumerate(args)]
+    # Any: arrays of numpy or cupy
     made: list[Any] = []
     for place, shape in enumerate(shapes):
         part = whole

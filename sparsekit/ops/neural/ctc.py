@@ -13,18 +13,17 @@ import numpy as np
 from ...base.errors import RowIndexError, ShapeError, SparsekitError, UnknownNameError
 from ...core.cost import Meta
 from ...core.op import Op
-from ...ops.indexing.positions import whole
-from ...ops.neural.softmax import floating, softmax_along, wide
+from ..indexing.positions import whole
+from .softmax import floating, softmax_along, wide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
-    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...core.types import ArrayFunctions, ArrayObject, Given, Gradients
     from ...kernels.types import ArrayModule, Kernels
-    from ...ops.samples import Samples
-    from ..types import Given
+    from ..samples import Samples
 
 
 __all__ = ["CTCLoss"]
@@ -35,6 +34,7 @@ BLANKS = ("first", "last")
 class CTCLoss(Op):
     """The operator; if only the label lengths are passed, they are its third array, as in MXNet."""
 
+    # Any: what a call was given
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Split a call's arguments into input arrays and attributes."""
         if kwargs.get("data_lengths") is None and kwargs.get("label_lengths") is not None and len(args) < 3:
@@ -46,9 +46,10 @@ class CTCLoss(Op):
 class Paths(NamedTuple):
     """Labels of a batch with blanks between them, of shape (batch, 2 * labels + 1), and the lengths of data and labels."""
 
+    # Any: arrays of numpy or cupy
     symbols: Any
-    data_lengths: Any
-    label_lengths: Any
+    data_lengths: Any  # Any: as above
+    label_lengths: Any  # Any: as above
 
 
 def _shape(shapes: Sequence[Shape], attrs: Attrs) -> list[Shape]:
@@ -135,6 +136,7 @@ def _reversed(xp: ArrayModule, array: Array, lengths: Array, axis: int) -> Array
     return xp.take_along_axis(array, places.T[:, :, None], 0)
 
 
+# Any: arrays of numpy or cupy
 def _occupancy(xp: ArrayModule, scores: Array, paths: Paths) -> tuple[Any, Any, Any]:
     """Loss of each sample, probability of each place of its path at each time, and mask of the times with a gradient."""
     symbols, data_lengths, label_lengths = paths
@@ -153,6 +155,7 @@ def _occupancy(xp: ArrayModule, scores: Array, paths: Paths) -> tuple[Any, Any, 
     return -total, xp.exp(xp.where(inside, share, -np.inf)), reached
 
 
+# Any: as above
 def _loss_and_gradient(k: Kernels, data: Array, label: Array, lengths: Sequence[Array], attrs: Attrs) -> tuple[Any, Any]:
     xp = k.xp
     logs = softmax_along(k, wide(data), 2, log=True)

@@ -1,0 +1,3 @@
+"""For type checkers: the module that ``compat`` has of this name."""
+
+from .compat.monitor import *

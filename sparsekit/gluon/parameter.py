@@ -30,8 +30,8 @@ __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDic
 #: Arrays that forward passes take.
 tensor_types = (NDArray,)
 
-#: Attributes that a second ``get`` may repeat.
-_ATTRIBUTES = ("grad_req", "dtype", "lr_mult", "wd_mult", "init", "stype", "grad_stype")
+#: Attributes that a second ``get`` may repeat.  As in MXNet, whoever makes the parameter chooses ``grad_stype``.
+_ATTRIBUTES = ("grad_req", "dtype", "lr_mult", "wd_mult", "init", "stype")
 
 
 class ParameterDict:
@@ -103,8 +103,9 @@ class ParameterDict:
         ----------
         name : str
         **kwargs
-            Arguments of ``Parameter``.  They must agree with those of an existing parameter.  Unknown sizes of its shape are
-            filled in.
+            Arguments of ``Parameter``.  They must agree with those of an existing parameter, except for ``grad_stype``: the
+            first call chooses it, and dense and row-sparse gradients of one parameter are added.  Unknown sizes of the shape
+            are filled in.  Layers also pass ``transposed``, whether they hold the array transposed.
 
         Raises
         ------
@@ -113,9 +114,16 @@ class ParameterDict:
         """
         name = self._prefix + name
         found = self._find(name)
+        transposed = kwargs.pop("transposed", None)
         if found is None:
             found = self._params[name] = Parameter(name, **kwargs)
+            found._is_transposed = bool(transposed)
             return found
+        if transposed is not None and transposed != found._is_transposed:
+            raise ParameterError(f"Parameter '{found.name}' is shared by a Dense(weight_grad_stype='row_sparse'), which holds its "
+                                 "weight transposed, and a layer that does not.",
+                                 hint="for tied weights leave weight_grad_stype out: Embedding(sparse_grad=True) makes the "
+                                 "gradient of the shared weight row_sparse.")
         if (shape := kwargs.get("shape")) is not None:
             _agree_on_shape(found, shape)
         for key in _ATTRIBUTES:

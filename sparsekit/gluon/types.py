@@ -73,3 +73,4 @@ class ParameterOptions(TypedDict, total=False):
     differentiable: bool
     stype: str
     grad_stype: str
+    transposed: bool

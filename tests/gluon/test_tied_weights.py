@@ -1,4 +1,4 @@
-"""Several layers share one weight, of which some give dense gradients and others row-sparse ones: as without sharing, added up."""
+"""Several layers share one weight: their gradients are added, whatever the storage type of each."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ def test_gradients_of_all_users_are_added(kind: str, sparse_grad: bool, hybrid: 
     np.testing.assert_allclose(net.look_up.weight.data().asnumpy(), weight, rtol=1e-4)
 
 
-OPTIMIZERS = ["sgd", "adam", "adagrad", "ftrl", "rmsprop", "nag", "adadelta", "signum", "ftml", "nadam", "adamax", "lamb", "dcasgd", "lars"]
+OPTIMIZERS = ["sgd", "adam", "adagrad", "ftrl", "rmsprop", "nag", "adadelta", "signum", "ftml", "nadam", "adamax", "lamb",
+              "dcasgd", "lars"]
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -120,8 +120,8 @@ class ParameterDict:
             found._is_transposed = bool(transposed)
             return found
         if transposed is not None and transposed != found._is_transposed:
-            raise ParameterError(f"Parameter '{found.name}' is shared by a Dense(weight_grad_stype='row_sparse'), which holds its "
-                                 "weight transposed, and a layer that does not.",
+            raise ParameterError(f"Parameter '{found.name}' is shared by a Dense(weight_grad_stype='row_sparse'), which holds "
+                                 "its weight transposed, and a layer that does not.",
                                  hint="for tied weights leave weight_grad_stype out: Embedding(sparse_grad=True) makes the "
                                  "gradient of the shared weight row_sparse.")
         if (shape := kwargs.get("shape")) is not None:

@@ -193,8 +193,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["{0}/one.txt;{0}/two.txt.gz", "{0}", "{0}/", "file://{0}",
-                                  "file://{0}/one.txt;file://{0}/two.txt.gz", "{0}/one.txt;{0}/two.txt.gz?format=libsvm", "{0}#kept"])
+@pytest.mark.parametrize("name", [
+    "{0}/one.txt;{0}/two.txt.gz", "{0}", "{0}/", "file://{0}", "file://{0}/one.txt;file://{0}/two.txt.gz",
+    "{0}/one.txt;{0}/two.txt.gz?format=libsvm", "{0}#kept"])
 @pytest.mark.parametrize("mode", [None, 0, 1, -1])
 def test_names_as_mxnet_reads_them(name, mode, folder):
     name = name.format(folder) + ("" if mode is None else f"{'&' if '?' in name else '?'}indexing_mode={mode}")
@@ -231,7 +232,7 @@ def test_blanks_behind_colons():
 def test_weights_of_rows_are_left_out_with_a_warning():
     with pytest.warns(UserWarning, match="read as weights of rows") as caught:
         data, label = read("1:0.5 1:1 3: 2\n-1:2e1 # 5:6 7:8\n0 2:3\n")
-    assert len(caught) == 1 and caught[0].filename == __file__
+    assert [one.filename for one in caught] == [__file__]
     assert parts(data) == ([0, 2, 2, 3], [1, 3, 2], [1, 2, 3])
     assert label.asnumpy().tolist() == [1, -1, 0]
     assert parts(read("1:0.5 3:2\n", multilabel=True)[0])[1:] == ([1, 3], [0.5, 2])  # lines without labels

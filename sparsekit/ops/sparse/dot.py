@@ -55,8 +55,9 @@ dot = Op(
     settle=_of_vectors, input_rule=_product_inputs, rows_read={1: _columns},
     doc="""Dot product of two arrays: the last axis of ``lhs`` meets the first axis of ``rhs``.
 
-With a csr operand, the other one is a matrix or a vector.  ``forward_stype`` selects the storage type of the result if several are possible:
-csrᵀ · default gives row_sparse unless ``'default'`` is requested, and default · csr gives csr unless ``'default'`` is requested.
+With a csr operand, the other one is a matrix or a vector.  ``forward_stype`` selects the storage type of the result if several
+are possible: csrᵀ · default gives row_sparse unless ``'default'`` is requested, and default · csr gives csr unless
+``'default'`` is requested; a vector · csr is dense.
 
 The row_sparse result of csrᵀ · default stores a row for every column that occurs in the csr matrix, even if the row is zero.
 This is the gradient of a weight for sparse input, and only these rows need an update.""")

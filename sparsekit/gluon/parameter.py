@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..base.types import ShapeLike
     from ..initializer.types import InitLike
-    from .types import ParameterOptions
+    from .types import LayerParameterOptions, ParameterOptions
 
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "tensor_types"]
@@ -96,7 +96,7 @@ class ParameterDict:
                 self._params[name] = found
         return found
 
-    def get(self, name: str, **kwargs: Unpack[ParameterOptions]) -> Parameter:
+    def get(self, name: str, **kwargs: Unpack[LayerParameterOptions]) -> Parameter:
         """The parameter ``prefix + name``: the one here, the shared one, or a new one.
 
         Parameters
@@ -116,7 +116,7 @@ class ParameterDict:
         found = self._find(name)
         transposed = kwargs.pop("transposed", None)
         if found is None:
-            found = self._params[name] = Parameter(name, **kwargs)
+            found = self._params[name] = Parameter(name, **cast("ParameterOptions", kwargs))  # without what was taken out
             found._is_transposed = bool(transposed)
             return found
         if transposed is not None and transposed != found._is_transposed:

@@ -600,7 +600,7 @@ def _check_number(name: str, value: object) -> float:  # object: as above
     return float(value)
 
 
-def _brought(value: Any) -> Any:  # Any: whatever the user gave
+def _brought(value: Rows | Values | None) -> Rows | Values | None:
     """An array of this library as a csr matrix of scipy or a numpy array; anything else as it is."""
     if not isinstance(value, NDArray):
         return value

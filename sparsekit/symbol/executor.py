@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.context import Context
 from ..base.entry import doors
-from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
+from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..base.forking import load
 from ..base.warn import warn_user
 from ..core import hooks
@@ -235,8 +235,8 @@ class Executor:
 
         Notes
         -----
-        Without a forward pass, one is made first.  ``forward(is_train=False)`` records nothing, so ``backward`` then repeats the forward pass, with layers as in prediction.
-        A warning says so once for each executor.
+        Without a forward pass, one is made first.  ``forward(is_train=False)`` records nothing, so ``backward`` then repeats
+        the forward pass, with layers as in prediction.  A warning says so once for each executor.
         """
         if self._results is None or self._recorded is None:
             self._results, self._recorded = self._run(True), True

@@ -66,11 +66,12 @@ def make_function(name: str, label: str | None = None) -> Callable[..., Any]:
     op, label = spelling.op, label or name
     hint = label.lower()
 
-    def function(*args: Any, **kwargs: Any) -> Symbol:  # Any: symbols, attributes, a name and its attributes
+    def function(*args: object, **kwargs: object) -> Symbol:  # object: the operator checks them
         if not op.variadic:
             args = split_behind(op, args, kwargs, ("name", "attr", "out"))
-        name, attr, _ = (kwargs.pop(key, None) for key in ("name", "attr", "out"))
-        inputs, attrs = split_arguments(op, args, kwargs)
+        given: dict[str, Any] = kwargs
+        name, attr, _ = (given.pop(key, None) for key in ("name", "attr", "out"))
+        inputs, attrs = split_arguments(op, args, given)
         hidden = {key: attrs.pop(key) for key in list(attrs) if key in HIDDEN or (key[:2] == key[-2:] == "__")}
         node = make_node(spelling, hint, inputs, attrs, name, {**(attr or {}), **hidden} if hidden else attr)
         if node.visible > MOST_OUTPUTS:

@@ -110,7 +110,8 @@ def reshaped(shape: Shape, attrs: Attrs) -> Shape:
 
 
 reshape = Op("Reshape", "data", attrs={"shape": None, "reverse": False, "target_shape": (), "keep_highest": False},
-             shape=lambda shapes, attrs: reshaped(tuple(shapes[0]), attrs), aliases=("reshape",), cost=cost.none, input_rule=_reshaped_inputs,
+             shape=lambda shapes, attrs: reshaped(tuple(shapes[0]), attrs), aliases=("reshape",),
+             cost=cost.none, input_rule=_reshaped_inputs,
              sample=lambda: [([samples.grid()], {"shape": (5, -1)}), ([samples.grid()], {"shape": (-4, 2, -1, -2)}),
                              ([samples.grid()], {"shape": (-1, 0), "reverse": True}),
                              ([samples.grid()], {"target_shape": (0, 2)})], saves=("data",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -126,7 +126,7 @@ def _contiguous(array: Array, turn: bool = False, column: bool = True) -> Array:
 def _with_vector(product: DenseProduct) -> DenseProduct:
     """Let a product of a csr matrix and a dense one take a vector."""
 
-    def run(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Array | None = None) -> Array:  # Any: one of them is csr
+    def run(k: Kernels, left: Store, right: Store, attrs: Attrs, out: Array | None = None) -> Array:
         if len(left.shape) == 2 and len(right.shape) == 2:
             return product(k, left, right, attrs, out)
         return _filled(product(k, left, right, attrs, None).reshape(-1), out)

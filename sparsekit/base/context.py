@@ -62,6 +62,11 @@ class Context(Pushed):
             found = cls._known.setdefault(key, found)
         return found
 
+    @property
+    def device_typeid(self) -> int:
+        """MXNet's number of the type of the device, as in ``devstr2type``."""
+        return self.devstr2type[self.device_type]
+
     def empty_cache(self) -> None:
         """Return the memory that cupy caches for this GPU to the device; the context of a CPU caches none."""
         if self.device_type == "gpu":

@@ -5,24 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..base.errors import SparsekitError
 from . import hooks
 from .op import REQUIRED, Op
 
 if TYPE_CHECKING:
     import inspect
 
-__all__ = ["describe", "make_function"]
+__all__ = ["describe", "make_function", "split_behind"]
+
+
+# Any: a user's arguments
+def split_behind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], behind: tuple[str, ...]) -> tuple[Any, ...]:
+    """The operator's own positional arguments; those behind them, in MXNet's order, go to ``kwargs``.
+
+    MXNet's steps have no ``lazy_update``, or have it last: what cannot be its value is the first argument behind.
+    """
+    names = (*op.inputs, *op.attrs)
+    end = len(names)
+    if names[-1:] == ("lazy_update",) and len(args) >= end:
+        end -= isinstance(args[end - 1], str) or hasattr(args[end - 1], "shape")
+    for name, value in zip(behind, args[end:], strict=False):
+        if value is not None and kwargs.setdefault(name, value) is not value:
+            raise SparsekitError(f"{op.label} was given the argument {name!r} twice.", hint="give it once.")
+    return args[:end] + args[end + len(behind):]  # the rest is too many, which the caller says
 
 
 # Any: arrays or symbols, or lists of either, as the interpreter's ``invoke`` gives them
 def make_function(op: Op, invoke: Callable[..., Any], module: str, name: str | None = None) -> Callable[..., Any]:
     """A function that calls ``op`` through an interpreter's ``invoke(call, inputs, out, ctx)``."""
     count = len(op.inputs)
+    most = 1 << 62 if op.variadic else count + len(op.attrs) - ("lazy_update" in op.attrs)
     plain = None if op.variadic or REQUIRED in op.attrs.values() else op.bind({})
 
     def function(*args: object, **kwargs: object) -> object:  # object: the operator checks them
         if not kwargs and plain is not None and len(args) == count:
             return invoke(plain, args)
+        if len(args) > most:
+            args = split_behind(op, args, kwargs, ("out", "name"))
         out = kwargs.pop("out", None)
         name = kwargs.pop("name", None)
         if name is not None:

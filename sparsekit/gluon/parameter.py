@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..base.types import ShapeLike
     from ..initializer.types import InitLike
-    from .types import ParameterOptions
+    from .types import LayerParameterOptions, ParameterOptions
 
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "tensor_types"]
@@ -34,8 +34,8 @@ if not TYPE_CHECKING:
 #: Arrays that forward passes take.
 tensor_types = (NDArray,)
 
-#: Attributes that a second ``get`` may repeat.
-_ATTRIBUTES = ("grad_req", "dtype", "lr_mult", "wd_mult", "init", "stype", "grad_stype")
+#: Attributes that a second ``get`` may repeat.  As in MXNet, whoever makes the parameter chooses ``grad_stype``.
+_ATTRIBUTES = ("grad_req", "dtype", "lr_mult", "wd_mult", "init", "stype")
 
 
 class ParameterDict:
@@ -100,15 +100,16 @@ class ParameterDict:
                 self._params[name] = found
         return found
 
-    def get(self, name: str, **kwargs: Unpack[ParameterOptions]) -> Parameter:
+    def get(self, name: str, **kwargs: Unpack[LayerParameterOptions]) -> Parameter:
         """The parameter ``prefix + name``: the one here, the shared one, or a new one.
 
         Parameters
         ----------
         name : str
         **kwargs
-            Arguments of ``Parameter``.  They must agree with those of an existing parameter.  Unknown sizes of its shape are
-            filled in.
+            Arguments of ``Parameter``.  They must agree with those of an existing parameter, except for ``grad_stype``: the
+            first call chooses it, and dense and row-sparse gradients of one parameter are added.  Unknown sizes of the shape
+            are filled in.  Layers also pass ``transposed``, whether they hold the array transposed.
 
         Raises
         ------
@@ -117,9 +118,16 @@ class ParameterDict:
         """
         name = self._prefix + name
         found = self._find(name)
+        transposed = kwargs.pop("transposed", None)
         if found is None:
-            found = self._params[name] = Parameter(name, **kwargs)
+            found = self._params[name] = Parameter(name, **cast("ParameterOptions", kwargs))  # without what was taken out
+            found._is_transposed = bool(transposed)
             return found
+        if transposed is not None and transposed != found._is_transposed:
+            raise ParameterError(f"Parameter '{found.name}' is shared by a Dense(weight_grad_stype='row_sparse'), which holds "
+                                 "its weight transposed, and a layer that does not.",
+                                 hint="for tied weights leave weight_grad_stype out: Embedding(sparse_grad=True) makes the "
+                                 "gradient of the shared weight row_sparse.")
         if (shape := kwargs.get("shape")) is not None:
             _agree_on_shape(found, shape)
         for key in _ATTRIBUTES:

@@ -73,3 +73,9 @@ class ParameterOptions(TypedDict, total=False):
     differentiable: bool
     stype: str
     grad_stype: str
+
+
+class LayerParameterOptions(ParameterOptions, total=False):
+    """What layers pass to ``ParameterDict.get`` beside that."""
+
+    transposed: bool

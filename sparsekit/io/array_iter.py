@@ -46,7 +46,7 @@ def _named(arrays: object, name: str, what: str) -> list[tuple[str, Any]]:
     """Pairs of name and array, sorted by name as in MXNet."""
     if arrays is None:
         arrays = []
-    if not isinstance(arrays, (list, Mapping)):
+    if not isinstance(arrays, (list, Mapping)) or hasattr(arrays, "tocsr"):  # a dok_matrix of scipy is a dict
         arrays = [arrays]
     if isinstance(arrays, list):
         arrays = {name: arrays[0]} if len(arrays) == 1 else {f"_{place}_{name}": one for place, one in enumerate(arrays)}

@@ -32,6 +32,7 @@ __all__ = ["CSVIter"]
 def _table(source: TextLike, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Any, str]:
     """All rows of a file, shape (rows, *shape), and the name of the file."""
     text = TextSource(source)
+    text.check_options({"format": ("csv",)})
     with text.lines() as lines, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about files without rows, which raise below
         try:

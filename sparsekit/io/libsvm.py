@@ -49,12 +49,15 @@ def load_libsvm(source: TextLike, zero_based: bool | str = True, n_features: int
                 label_shape: object = None) -> tuple[Any, ...]:
     """Read a LibSVM file into a CSR matrix and its labels.
 
-    The text may be plain, gzip or bz2, with any line ending, comments after ``#``, blank lines and ``qid:N``.  Numbers are
+    The text may be plain, gzip or bz2, with any line ending, comments after ``#``, blank lines and ``qid:N``, blanks behind
+    colons, and weights of rows (``label:weight``), which are left out with a warning, as in MXNet.  Numbers are
     rounded correctly to ``dtype``, and may be ``nan`` and ``inf``.  Indices need not be sorted.
 
     Parameters
     ----------
     source : str, path, file object (binary or text) or iterable of lines
+        A string may also have MXNet's form: ``a.txt;b.txt``, a folder, ``file://`` before a path, and options behind ``?``,
+        of which ``indexing_mode`` (1, 0, or -1 for "auto") replaces ``zero_based``.
     zero_based : bool or "auto"
         Whether indices count from 0, as in MXNet and ``save_libsvm``, or from 1, as in the LibSVM tools.  "auto" treats a
         file without an index 0 as one-based, which is wrong for a zero-based file with an empty first column.  Default True.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..base.config import config
 from ..base.errors import DataFileError, DTypeError, LibSVMError, ShapeError, UnknownNameError, expected
+from ..base.warn import warn_user
 from ..kernels import host_file
 from ..kernels.cpu import libsvm_read as kernels
 from ..kernels.cpu.jit import in_threads, worker_count
@@ -32,6 +34,12 @@ CHUNK_BYTES, PIECE_BYTES = 1 << 22, 1 << 20
 _ANY_WIDTH = 1 << 62
 #: Bytes of a buffer after the text: for a missing newline at the end of the file, and for reads of the kernel beyond the text.
 _MARGIN = 1 + kernels.SLACK
+#: MXNet's option ``indexing_mode`` as ``zero_based``.
+_MODES: dict[str, bool | str] = {"0": True, "1": False, "-1": "auto"}
+#: Blanks behind the colon of a feature.
+_LOOSE_COLON = re.compile(rb"(?<=\d):[ \t]+(?=[-+.\dnNiI])")
+#: A label with a weight behind it, at the beginning of a line.
+_LABEL_WEIGHT = re.compile(rb"(?m)^([ \t]*[-+.\deE]+):[-+.\deE]+(?=[\s#])")
 
 
 @functools.cache
@@ -167,6 +175,15 @@ def _exact(text: str, dtype: DTypeLike) -> float:
     return float(np.copysign(high if exact > Decimal(middle) else low, value))
 
 
+def _regular(text: bytes, multilabel: bool) -> tuple[bytes, bool]:
+    """Lines in the usual form: without blanks behind colons and weights behind labels; and whether there were weights."""
+    text = _LOOSE_COLON.sub(b":", text)
+    if multilabel:
+        return text, False
+    text, weights = _LABEL_WEIGHT.subn(rb"\1", text)
+    return text, weights > 0
+
+
 class LibSVMReader:
     """Read LibSVM text in chunks, in an amount of memory that does not depend on the size of the file.
 
@@ -215,10 +232,13 @@ class LibSVMReader:
             raise ShapeError(expected("n_features", "at least 0", n_features), hint="n_features is the number of columns.")
         if not 0 <= part_index < num_parts:
             raise ShapeError(f"Part {part_index} is out of range for {num_parts} parts.", hint="parts are numbered from 0.")
+        self.source.check_options({"format": ("libsvm",), "indexing_mode": tuple(_MODES)})
+        zero_based = _MODES[self.source.options["indexing_mode"]] if "indexing_mode" in self.source.options else zero_based
         self.zero_based, self.n_features, self.multilabel, self.query_id = zero_based, n_features, multilabel, query_id
         self._parts, self._part, self._chunk = int(num_parts), int(part_index), max(int(chunk_bytes), 16)
         self._mantissa = 23 if self.dtype == np.float32 else 52
         self._scratch: list[_Scratch] = []
+        self._weighted = False
         self.lowest, self.highest = _ANY_WIDTH, -1
 
     @property
@@ -331,7 +351,10 @@ class LibSVMReader:
                                                    self._scratch[piece])
 
         in_threads(work, len(results), 1)
-        for (parsed, rows), first in zip(results, edges, strict=False):
+        for place, first in enumerate(edges[:-1]):
+            parsed, rows = results[place]
+            if parsed.code in (kernels.BAD_LABEL, kernels.BAD_FEATURE):
+                parsed, rows = self._parse_regular(text, first, edges[place + 1], base, width) or results[place]
             if parsed.code != kernels.FINISHED:
                 raise self._error(blocks, text, parsed.code, parsed.offset, base, width)
             self.lowest, self.highest = min(self.lowest, parsed.lowest), max(self.highest, parsed.highest)
@@ -355,6 +378,23 @@ class LibSVMReader:
                 self._scratch[piece] = _Scratch(0)  # free the old buffers before allocating larger ones
                 self._scratch[piece] = _Scratch(length + length // 8)
         return edges
+
+    def _parse_regular(self, text: Array, start: int, stop: int, base: int, width: int) -> tuple[_Parsed, Rows] | None:
+        """Parse lines that are not written as usual, such as ``1:0.5 63: .50``; None if that is not what is wrong."""
+        given = bytes(text[start:stop])
+        lines, weights = _regular(given, self.multilabel)
+        if lines == given:
+            return None
+        parsed, rows = self._parse_piece(np.frombuffer(lines + bytes(kernels.SLACK), np.uint8).copy(), 0, len(lines), base, width,
+                                         _Scratch(len(lines)))
+        if parsed.code != kernels.FINISHED:
+            return None
+        if weights and not self._weighted:
+            self._weighted = True
+            warn_user(f"{self.name} has labels with a colon and a number behind them. As in MXNet these are read as weights of "
+                      "rows and left out. If they are features, the lines have no labels: read them with load_libsvm("
+                      "multilabel=True), or with label_libsvm.")
+        return parsed, rows
 
     def _parse_piece(self, text: Array, start: int, stop: int, base: int, width: int,
                      to: _Scratch) -> tuple[_Parsed, Rows]:
@@ -389,8 +429,8 @@ class LibSVMReader:
         first = int(_functions().last_newline(text, 0, offset))
         last = _line_end(text, first, text.size) - 1
         what, hint = explain(code, bytes(text[first:last]), offset - first, base, width)
-        line = blocks.lines_before(first) + 1
-        return malformed(self.name, line, offset - first + 1, what, hint)
+        name, line = self.source.at(blocks.lines_before(first) + 1)
+        return malformed(name, line, offset - first + 1, what, hint)
 
 
 def _find_repeated(text: Array, start: int, row: int, index: int) -> int:

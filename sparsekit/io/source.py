@@ -7,7 +7,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -61,6 +61,17 @@ def _pieces(file: BinaryIO) -> Iterator[Any]:
         yield block
 
 
+def _joined(files: list[str]) -> Iterator[Any]:
+    """The decompressed text of files, each with a newline at its end and without the mark that some begin with."""
+    for name in files:
+        with TextSource(name).open() as handle:
+            block = b""
+            for place, block in enumerate(_pieces(handle)):
+                yield block.removeprefix(b"\xef\xbb\xbf") if place == 0 else block
+            if not block.endswith(b"\n"):
+                yield b"\n"
+
+
 def _terminated(lines: Iterable[Any]) -> Iterator[Any]:
     """The lines, each with a newline at its end."""
     for line in lines:
@@ -103,18 +114,38 @@ def check_batch(name: str, rows: int, size: int) -> None:
                          f"{config.batch_limit:,}.", hint="take a smaller batch_size, or raise sparsekit.config.batch_limit.")
 
 
+def _files_of(name: str) -> tuple[list[str], dict[str, str]]:
+    """The files that a name in MXNet's form stands for, and its options: ``a.txt;folder;file:///b.txt?option=value``."""
+    paths, _, options = name.partition("?")
+    files: list[str] = []
+    for path in paths.partition("#")[0].split(";"):  # behind "#" MXNet has a file to keep the parsed text in
+        path = path.removeprefix("file://")
+        if os.path.isdir(path):
+            found = sorted(entry.path for entry in os.scandir(path) if entry.is_file() and entry.stat().st_size)
+            if not found:
+                raise DataFileError(f"The folder {path} has no files with text.", hint="check the path.")
+            files += found
+        elif path:
+            files.append(path)
+    return files, dict(option.partition("=")[::2] for option in options.split("&") if option)
+
+
 class TextSource:
     """A path, a file object or an iterable of lines, opened as decompressed bytes.
 
     Parameters
     ----------
     source : str, path, file object (binary or text) or iterable of lines
-        gzip and bz2 are recognized by their first bytes, not by the name.
+        gzip and bz2 are recognized by their first bytes, not by the name.  A string that is not the name of a file is read as
+        MXNet reads it: several files or folders separated by ``;``, each perhaps with ``file://`` before it, and options
+        behind ``?``.
 
     Attributes
     ----------
     name : str
         Name of the source in messages.
+    options : dict of str to str
+        What is behind ``?`` in the name.
     reopenable : bool
         Whether the source can be read again from the start.
 
@@ -127,11 +158,17 @@ class TextSource:
     def __init__(self, source: TextLike) -> None:
         self._source: Any = source  # Any: ``is_path`` and ``_is_file`` tell which kind of source it is
         self._origin = 0
+        self.options: dict[str, str] = {}
+        self._files: list[str] = []
         self.is_path = isinstance(source, (str, bytes, os.PathLike))
         self._is_file = not self.is_path and hasattr(source, "read")
         if self.is_path:
             self.name = path_of(source)
-            self.reopenable = os.path.isfile(self.name)  # a pipe has a path too
+            if os.path.isdir(self.name) or (isinstance(source, str) and not os.path.exists(source)):
+                self._files, self.options = _files_of(self.name)
+            if len(self._files) == 1:
+                self._source = self.name = self._files[0]
+            self.reopenable = all(map(os.path.isfile, self._files or [self.name]))  # a pipe has a path too
         elif self._is_file:
             name = getattr(source, "name", None)
             self.name = name if isinstance(name, str) else "<stream>"
@@ -147,6 +184,8 @@ class TextSource:
         return int(self._source.tell())
 
     def _open_raw(self) -> io.BufferedReader:
+        if len(self._files) > 1:
+            return io.BufferedReader(_Blocks(_joined(self._files)))
         if self.is_path:
             return open(self._source, "rb")
         if self._is_file:
@@ -188,8 +227,6 @@ class TextSource:
         except FileNotFoundError as error:
             raise DataFileError(f"There is no file {self.name}.", hint="check the path; relative paths start "
                                 f"at {os.getcwd()}.") from error
-        except IsADirectoryError as error:
-            raise DataFileError(f"{self.name} is a directory, not a file.", hint="pass one file.") from error
         except EOFError as error:
             raise DataFileError(f"{self.name} ends in the middle of its compressed data.",
                                 hint="the file is truncated: copy or download it again.") from error
@@ -198,6 +235,24 @@ class TextSource:
         except OSError as error:
             raise DataFileError(f"{self.name} cannot be read: {error}.", hint="check the file and its "
                                 "permissions.") from error
+
+    def at(self, line: int) -> tuple[str, int]:
+        """The name of the file that has a line of the whole text, counted from 1, and the line's number there."""
+        for name in self._files[:-1]:
+            lines = sum(block.count(b"\n") for block in _joined([name]))
+            if line <= lines:
+                return name, line
+            line -= lines
+        return self._files[-1] if self._files else self.name, line
+
+    def check_options(self, wanted: Mapping[str, tuple[str, ...] | None]) -> None:
+        """Raise for options that are not among these, or have other values than those listed; None allows all."""
+        for name, value in self.options.items():
+            allowed = wanted.get(name, ())
+            if allowed is not None and value not in allowed:
+                choices = [f"{one}={'|'.join(values or ('…',))}" for one, values in wanted.items()]
+                raise DataFileError(f"{self.name}: the option {name}={value} cannot be read.",
+                                    hint=f"behind '?' may be {', '.join(choices)}.")
 
     def size(self) -> int:
         """Number of bytes of decompressed text; reads the whole source if it is compressed or not a regular file."""

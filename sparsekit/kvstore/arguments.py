@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.context import cpu
 from ..base.errors import DTypeError, RowIndexError, ShapeError, StorageTypeError, UnknownNameError, expected
-from ..core import device
 from ..ndarray.arithmetic import add
 from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer
-from ..storage import RowSparse, densify
 
 if TYPE_CHECKING:
     from ..base.context import Context
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 
 
 __all__ = ["arrays_by_key", "check_row_sparse", "checked_optimizer", "flatten", "numbers_of", "only_optimizer", "pairs",
-           "row_targets", "store_every_row", "sum_of"]
+           "row_targets", "sum_of"]
 
 
 def pairs(key: object, value: object) -> Iterator[tuple[Any, list[Any]]]:
@@ -115,14 +112,6 @@ def numbers_of(row_ids: NDArray | None, count: int) -> Array:
         raise RowIndexError(f"row_ids must be integers from 0 to {count - 1}, got values from {rows.min()} to "
                             f"{rows.max()}.", hint=f"the value has {count} rows.")
     return rows
-
-
-def store_every_row(value: NDArray) -> None:
-    """Have a row_sparse value store every row, as the steps of optimizers need it; missing rows are zero."""
-    store: Any = value._store
-    if value.stype == "row_sparse" and store.data.shape[0] != value.shape[0]:
-        whole = densify(value.detach().as_in_context(cpu())._store)
-        store.replace(device.onto(RowSparse(whole, np.arange(value.shape[0]), value.shape, check=False), value.context))
 
 
 def sum_of(arrays: list[Any], shape: Shape, context: Context) -> NDArray:

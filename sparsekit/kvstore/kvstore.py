@@ -23,7 +23,6 @@ from .arguments import (
     only_optimizer,
     pairs,
     row_targets,
-    store_every_row,
     sum_of,
 )
 from .base import KVStoreBase
@@ -134,8 +133,6 @@ class KVStore(KVStoreBase):
             held = self._value(one)
             total = sum_of(arrays, held.shape, held.context)
             if self._updater is not None:
-                if hasattr(self._updater, "optimizer"):
-                    store_every_row(held)
                 self._updater(one, total, held)
             elif total.stype == held.stype:
                 held._receive(total.copy() if total.stype != "default" else total)

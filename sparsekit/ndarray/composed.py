@@ -41,7 +41,7 @@ def moveaxis(tensor: NDArray, source: int | Iterable[int], destination: int | It
     order = [axis for axis in range(ndim) if axis not in moved]
     for target, axis in sorted(zip((axis % ndim for axis in targets), moved, strict=True)):
         order.insert(target, axis)
-    if sorted(order) != list(range(ndim)):
+    if len({axis % ndim for axis in targets}) < len(targets) or sorted(order) != list(range(ndim)):
         raise ShapeError(f"source and destination must not repeat an axis, got {sources} and {targets}.", hint="name each once.")
     return F.transpose(tensor, axes=tuple(order))
 

@@ -68,11 +68,11 @@ def _check_masks(parts: list[Any], given: list[tuple[int, Array, bool]], shape: 
             raise RowIndexError(f"A mask of shape {array.shape} does not fit axis {start} of an array of shape {shape}.",
                                 hint="a mask must have the shape of the axes that it replaces.")
         if not is_mask:
-            positions.append((array, doubtful and _may_stand_for(array.shape, sizes)))
+            positions.append((array, doubtful and may_stand_for(array.shape, sizes)))
     check_no_masks(positions)
 
 
-def _may_stand_for(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
+def may_stand_for(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
     """Whether a mask of this shape may be meant for axes of these sizes: also what ``keepdims=True`` leaves of them."""
     kept = [size for size in shape if size != 1]
     return shape == sizes or (len(shape) == len(sizes) and bool(kept) and all(

@@ -127,9 +127,9 @@ def RNN(data: NDArray, parameters: NDArray, state: NDArray, state_cell: NDArray 
     """A recurrent network of several layers over sequences (time, batch, inputs)."""
 
 @overload
-def Reshape(data: RowSparseNDArray, shape: int | Sequence[int] | None, reverse: bool = False, *, out: _Out = None, name: str | None = None) -> RowSparseNDArray: ...
+def Reshape(data: RowSparseNDArray, shape: int | Sequence[int] | None = None, reverse: bool = False, target_shape: int | Sequence[Any] = (), keep_highest: bool = False, *, out: _Out = None, name: str | None = None) -> RowSparseNDArray: ...
 @overload
-def Reshape(data: NDArray, shape: int | Sequence[int] | None, reverse: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
+def Reshape(data: NDArray, shape: int | Sequence[int] | None = None, reverse: bool = False, target_shape: int | Sequence[Any] = (), keep_highest: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
     """A copy of the elements in another shape; ``NDArray.reshape`` shares memory instead."""
 
 def SVMOutput(data: NDArray, label: NDArray, margin: float = 1.0, regularization_coefficient: float = 1.0, use_linear: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
@@ -987,9 +987,9 @@ def reset_arrays(*data: NDArray | Sequence[NDArray], num_arrays: int, out: _Out 
     """Set several arrays to zero in place; sparse arrays store no values afterwards."""
 
 @overload
-def reshape(data: RowSparseNDArray, shape: int | Sequence[int] | None, reverse: bool = False, *, out: _Out = None, name: str | None = None) -> RowSparseNDArray: ...
+def reshape(data: RowSparseNDArray, shape: int | Sequence[int] | None = None, reverse: bool = False, target_shape: int | Sequence[Any] = (), keep_highest: bool = False, *, out: _Out = None, name: str | None = None) -> RowSparseNDArray: ...
 @overload
-def reshape(data: NDArray, shape: int | Sequence[int] | None, reverse: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
+def reshape(data: NDArray, shape: int | Sequence[int] | None = None, reverse: bool = False, target_shape: int | Sequence[Any] = (), keep_highest: bool = False, *, out: _Out = None, name: str | None = None) -> NDArray:
     """A copy of the elements in another shape; ``NDArray.reshape`` shares memory instead."""
 
 def reshape_like(lhs: NDArray, rhs: NDArray, lhs_begin: Sequence[int | None] | None = None, lhs_end: Sequence[int | None] | None = None, rhs_begin: Sequence[int | None] | None = None, rhs_end: Sequence[int | None] | None = None, *, out: _Out = None, name: str | None = None) -> NDArray:

@@ -534,21 +534,61 @@ def _csr_of_places(data: Array, row: Array, column: Array, shape: object, sharin
         shape = int(row.max()) + 1, int(column.max()) + 1
     shape = _storable(shape_of(shape), "csr")
     for name, part, size in (("row", row, shape[0]), ("col", column, shape[1])):
-        outside = np.flatnonzero((part < 0) | (part >= size))
-        if outside.size:
-            raise SparseFormatError(f"{name}[{outside[0]}] is {part[outside[0]]}, outside the {size} of shape {shape}.",
+        if part.size and (part.min() < 0 or part.max() >= size):
+            outside = int(((part < 0) | (part >= size)).argmax())
+            raise SparseFormatError(f"{name}[{outside}] is {part[outside]}, outside the {size} of shape {shape}.",
                                     hint=f"{name} runs from 0 to {size - 1}.")
-    if ((row[1:] > row[:-1]) | ((row[1:] == row[:-1]) & (column[1:] > column[:-1]))).all():
+    if _ascend(row, column):
         column = _indices(column, "col", sharing, constant)
         return CSR(data, column, counts_to_indptr(row, shape[0]).astype(column.dtype, copy=False), shape, check=False)
     sharing.copies("the places are out of order, or repeat")
-    order = np.lexsort((column, row))
-    row, column, data = row[order], column[order].astype(np.int64, copy=False), data[order]
+    order, row, column = _by_places(row, column, shape)
+    data = data[order]
     first = np.ones(row.shape[0], bool)
-    first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
-    starts = np.flatnonzero(first)
-    summed = np.add.reduceat(data, starts) if 0 < starts.size < data.size else data
-    return CSR(summed.astype(data.dtype, copy=False), column[starts], counts_to_indptr(row[starts], shape[0]), shape, check=False)
+    np.not_equal(column[1:], column[:-1], out=first[1:])
+    first[1:] |= row[1:] != row[:-1]
+    if not first.all():
+        starts = np.flatnonzero(first)
+        data, row, column = np.add.reduceat(data, starts).astype(data.dtype, copy=False), row[starts], column[starts]
+    return CSR(data, column, counts_to_indptr(row, shape[0]), shape, check=False)
+
+
+def _ascend(row: Array, column: Array) -> bool:
+    """Whether places are in order, and none of them repeats."""
+    if (row[1:] < row[:-1]).any():
+        return False
+    return bool(((row[1:] > row[:-1]) | (column[1:] > column[:-1])).all())
+
+
+def _by_places(row: Array, column: Array, shape: Shape) -> tuple[Array, Array, Array]:
+    """The order of places by rows, then by columns, equal ones as they come; and their rows and columns in that order."""
+    columns, own = (shape[1] - 1).bit_length(), row.shape[0].bit_length()
+    if (shape[0] - 1).bit_length() + columns + own < 64:
+        packed = np.left_shift(row, columns, dtype=np.int64)
+        packed |= column
+        order = _sort(packed, own)
+        row = packed >> columns
+        packed &= (1 << columns) - 1
+        return order, row, packed
+    if max(shape).bit_length() + own < 64:
+        column = column.astype(np.int64)
+        order = _sort(column, own)
+        row = row[order].astype(np.int64, copy=False)
+        within = _sort(row, own)
+        return order[within], row, column[within]
+    order = np.lexsort((column, row))
+    return order, row[order], column[order].astype(np.int64, copy=False)
+
+
+def _sort(numbers: Array, own: int) -> Array:
+    """Sort in place, and give the order: each number has its place behind it, in ``own`` bits, which is faster than argsort."""
+    numbers <<= own
+    order: Array = np.arange(numbers.shape[0])
+    numbers |= order
+    numbers.sort()
+    np.bitwise_and(numbers, (1 << own) - 1, out=order)
+    numbers >>= own
+    return order
 
 
 def _rows_of_tuple(parts: tuple[Any, ...], shape: object, dtype: object, sharing: Sharing) -> RowSparse:

@@ -17,7 +17,7 @@ from ..core.arrays import wrap
 from ..storage import RowSparse
 from ..storage.convert import row_ids
 from .functions import F
-from .indexing import check_no_masks, is_doubtful
+from .indexing import check_no_masks, is_doubtful, may_stand_for
 from .ndarray import NDArray
 
 if TYPE_CHECKING:
@@ -123,10 +123,9 @@ def parts_of_key(key: object, shape: tuple[int, ...]) -> list[Any]:
     given[place: place + len(dots)] = [slice(None)] * missing
     parts = [_part(part, axis, size) for axis, (part, size) in enumerate(zip(given, shape, strict=True))]
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
-    numbers = [(one, _values(one), size) for one, size in zip(given, shape, strict=True)
-               if isinstance(one, (list, np.ndarray, NDArray))]
-    check_no_masks([(values, is_doubtful(one, values) and values.shape == (size,))
-                    for one, values, size in numbers if values.dtype != bool])
+    numbers = [(axis, one, _values(one)) for axis, one in enumerate(given) if isinstance(one, (list, np.ndarray, NDArray))]
+    check_no_masks([(values, is_doubtful(one, values) and may_stand_for(values.shape, shape[axis: axis + values.ndim]))
+                    for axis, one, values in numbers if values.dtype != bool])
     mixed = any(isinstance(part, slice) for part in parts) or len(shape) != 2
     if mixed and (len(arrays) > 1 or any(array.ndim != 1 for array in arrays)):
         raise UnsupportedError("A sparse array takes one flat list of numbers beside slices.",

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -19,7 +20,7 @@ from ..base.optional import scipy_part
 from ..base.progress import Progress
 from ..gluon import Trainer, TrainStep
 from ..gluon.loss import L2Loss, Loss, SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
-from ..ndarray import array
+from ..ndarray import NDArray, array
 from ..ndarray.sparse import csr_matrix
 from ..optimizer.states import arrays_of
 from .blocks import Interactions, Linear
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from ..base.types import Array
-    from ..ndarray.ndarray import NDArray
     from .types import Held, Rows, Values
 
 __all__ = ["FactorizationMachineClassifier", "FactorizationMachineRegressor", "SparseClassifier", "SparseRegressor"]
@@ -131,10 +131,12 @@ class _Estimator(BaseEstimator, abc.ABC):
         self._check_parameters()
         X, y, weights = self._validated(X, y, sample_weight, reset=True)
         target = self._targets(y)
+        factors = self._factors_of_classes(y)
         random = check_random_state(self.random_state)
         held: Held | None = None
         if self.early_stopping:
             X, target, weights, held = self._set_aside(X, target, weights, random)
+        weights = _weighted(weights, factors, target)
         self._begin(X, target, weights, random)
         best, since, kept = -np.inf, 0, None
         for _ in self._passes():
@@ -172,6 +174,7 @@ class _Estimator(BaseEstimator, abc.ABC):
         first = not hasattr(self, "net_")
         X, y, weights = self._validated(X, y, sample_weight, reset=first)
         target = self._targets(y, first)
+        weights = _weighted(weights, self._factors_of_classes(y), target)
         if first:
             self._random = check_random_state(self.random_state)
             self._begin(X, target, weights, self._random)
@@ -191,6 +194,7 @@ class _Estimator(BaseEstimator, abc.ABC):
                                  hint="0.1 sets a tenth aside.")
 
     def _validated(self, X: Rows, y: Values, sample_weight: Values | None, reset: bool) -> tuple[Rows, Array, Array | None]:
+        X, y, sample_weight = map(_brought, (X, y, sample_weight))
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
         X = _canonical(X) if reset else self._in_type(X)
         if sample_weight is not None:
@@ -277,7 +281,7 @@ class _Estimator(BaseEstimator, abc.ABC):
 
     def _outcome_of(self, X: Rows) -> Array:
         check_is_fitted(self, "net_")
-        X = validate_data(self, X, accept_sparse="csr", reset=False, dtype=[np.float64, np.float32])
+        X = validate_data(self, _brought(X), accept_sparse="csr", reset=False, dtype=[np.float64, np.float32])
         found = self._outcome(self._in_type(X))
         if not np.isfinite(found).all():
             raise ParameterError(f"What the model computes of X is beyond the range of {self._dtype}.",
@@ -314,6 +318,10 @@ class _Estimator(BaseEstimator, abc.ABC):
     def _strata(self, target: Array) -> Array | None:
         return None
 
+    def _factors_of_classes(self, y: Array) -> Array | None:
+        """What the weight of a row of each class is multiplied with; None for nothing."""
+        return None
+
     def _start(self, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
         """Set the initial values that are not zero."""
 
@@ -338,6 +346,7 @@ class _Classifier(ClassifierMixin, _Estimator):
     """A classifier: one output for two classes, by the logistic function, else one for each class, by softmax."""
 
     classes_: Array
+    class_weight: dict[Any, float] | str | None
 
     def partial_fit(self, X: Rows, y: Values, classes: Values | None = None, sample_weight: Values | None = None) -> Self:
         """Make one pass through these rows; the first call begins the training.
@@ -357,7 +366,10 @@ class _Classifier(ClassifierMixin, _Estimator):
         ParameterError
             If ``y`` or ``classes`` has classes that the first call did not have, or if that got no ``classes``.
         """
-        first, self._known = not hasattr(self, "net_"), None if classes is None else unique_labels(classes)
+        first, self._known = not hasattr(self, "net_"), None if classes is None else unique_labels(_brought(classes))
+        if self.class_weight == "balanced":
+            raise ParameterError("class_weight='balanced' needs all rows, and partial_fit has some.",
+                                 hint="pass a dict of weights, or compute_class_weight('balanced', classes=…, y=…) of all.")
         if first and self._known is None:
             raise ParameterError("classes must be passed on the first call to partial_fit.", hint="pass np.unique(all_y).")
         if not first and self._known is not None and not np.array_equal(self._known, self.classes_):
@@ -382,6 +394,19 @@ class _Classifier(ClassifierMixin, _Estimator):
                                  hint="give all classes in classes= to the first call of partial_fit.")
         self.classes_ = classes
         return places if classes.shape[0] > 2 else places.reshape(-1, 1)
+
+    def _factors_of_classes(self, y: Array) -> Array | None:
+        if self.class_weight is None:
+            return None
+        try:
+            found: Array = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        except (ValueError, TypeError) as error:
+            raise ParameterError(f"class_weight={shown(self.class_weight)} does not fit: {error}",
+                                 hint="pass 'balanced', or a dict of a weight for each class.") from None
+        if not (np.isfinite(found) & (found >= 0)).all():
+            raise ParameterError(expected("class_weight", "numbers of at least 0", self.class_weight),
+                                 hint="a weight of 0 leaves the rows of a class out.")
+        return found
 
     def _outputs(self) -> int:
         return 1 if self.classes_.shape[0] == 2 else int(self.classes_.shape[0])
@@ -492,6 +517,10 @@ _FACTORS = """
         Length of the vectors of the columns.
     init_scale : float, default 0.01
         Standard deviation of the vectors' initial values."""
+_CLASS_WEIGHT = """
+    class_weight : dict or "balanced", optional
+        Weight of the rows of each class in the loss, beside their ``sample_weight``; classes that a dict leaves out have 1.
+        "balanced" gives all classes the same weight together.  It does not change scores."""
 _CLASSES = """
     classes_ : array
         The classes, sorted."""
@@ -507,11 +536,22 @@ def _documented(rate: float, more: str = "", classes: str = "") -> Callable[[typ
     return add
 
 
-@_documented(0.3, classes=_CLASSES)
+@_documented(0.3, _CLASS_WEIGHT, _CLASSES)
 class SparseClassifier(_Classifier):
     """Logistic regression on sparse rows, trained by mini-batches."""
 
     _model = Linear
+
+    def __init__(self, *, optimizer: str = "adagrad", learning_rate: float = 0.3, alpha: float = 0.0,
+                 optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
+                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
+                 progress: bool = False, random_state: int | np.random.RandomState | None = None,
+                 class_weight: dict[Any, float] | str | None = None) -> None:
+        super().__init__(optimizer=optimizer, learning_rate=learning_rate, alpha=alpha, optimizer_params=optimizer_params,
+                         max_iter=max_iter, batch_size=batch_size, early_stopping=early_stopping,
+                         validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
+                         progress=progress, random_state=random_state)
+        self.class_weight = class_weight
 
 
 @_documented(0.3)
@@ -521,12 +561,24 @@ class SparseRegressor(_Regressor):
     _model = Linear
 
 
-@_documented(0.1, _FACTORS, _CLASSES)
+@_documented(0.1, _FACTORS + _CLASS_WEIGHT, _CLASSES)
 class FactorizationMachineClassifier(_Classifier, _Machine):
     """A factorization machine that predicts classes (S. Rendle, 2010).
 
     To a linear model it adds the interactions of all pairs of columns, each the dot product of two vectors.
     """
+
+    def __init__(self, *, factors: int = 8, init_scale: float = 0.01, optimizer: str = "adagrad", learning_rate: float = 0.1,
+                 alpha: float = 0.0, optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
+                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
+                 progress: bool = False, random_state: int | np.random.RandomState | None = None,
+                 class_weight: dict[Any, float] | str | None = None) -> None:
+        super().__init__(factors=factors, init_scale=init_scale, optimizer=optimizer, learning_rate=learning_rate,
+                         alpha=alpha, optimizer_params=optimizer_params,
+                         max_iter=max_iter, batch_size=batch_size, early_stopping=early_stopping,
+                         validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
+                         progress=progress, random_state=random_state)
+        self.class_weight = class_weight
 
 
 @_documented(0.1, _FACTORS)
@@ -546,6 +598,21 @@ def _check_number(name: str, value: object) -> float:  # object: as above
     if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
         raise ParameterError(expected(name, "a number of at least 0", value), hint=f"{name}=0.1, for example.")
     return float(value)
+
+
+def _brought(value: Rows | Values | None) -> Rows | Values | None:
+    """An array of this library as a csr matrix of scipy or a numpy array; anything else as it is."""
+    if not isinstance(value, NDArray):
+        return value
+    return value.asnumpy() if value.stype == "default" else value.tostype("csr").asscipy()
+
+
+def _weighted(weights: Array | None, factors: Array | None, target: Array) -> Array | None:
+    """The weights of rows, times those of their classes."""
+    if factors is None:
+        return weights
+    found: Array = factors[target.reshape(-1)]
+    return found if weights is None else found * weights
 
 
 def _canonical(X: Rows) -> Rows:

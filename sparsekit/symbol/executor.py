@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.context import Context
 from ..base.entry import doors
-from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
+from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..base.forking import load
 from ..base.warn import warn_user
 from ..core import hooks
@@ -231,16 +231,14 @@ class Executor:
         Raises
         ------
         GradientError
-            If there was no forward pass, or no output leads to a gradient array.
+            If no output leads to a gradient array.
 
         Notes
         -----
-        ``forward(is_train=False)`` records nothing, so ``backward`` then repeats the forward pass, with layers as in prediction.
-        A warning says so once for each executor.
+        Without a forward pass, one is made first.  ``forward(is_train=False)`` records nothing, so ``backward`` then repeats
+        the forward pass, with layers as in prediction.  A warning says so once for each executor.
         """
-        if self._results is None:
-            raise GradientError("backward() needs what forward() keeps.", hint="call forward(is_train=True) first.")
-        if self._recorded is None:
+        if self._results is None or self._recorded is None:
             self._results, self._recorded = self._run(True), True
         if not self._recorded:
             if not self._warned:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.errors import DTypeError, ShapeError, SparsekitError
-from ..core.function import describe
+from ..core.function import describe, split_behind
 from ..core.op import REQUIRED, Op
 from .compose import make_node
 from .mxnet_names import HIDDEN, Spelling, spelling_of
@@ -66,9 +66,12 @@ def make_function(name: str, label: str | None = None) -> Callable[..., Any]:
     op, label = spelling.op, label or name
     hint = label.lower()
 
-    def function(*args: Symbol, name: str | None = None, attr: dict[str, str] | None = None, out: object = None,
-                 **kwargs: int | str | tuple[Any, ...] | None) -> Symbol:
-        inputs, attrs = split_arguments(op, args, kwargs)
+    def function(*args: object, **kwargs: object) -> Symbol:  # object: the operator checks them
+        if not op.variadic:
+            args = split_behind(op, args, kwargs, ("name", "attr", "out"))
+        given: dict[str, Any] = kwargs
+        name, attr, _ = (given.pop(key, None) for key in ("name", "attr", "out"))
+        inputs, attrs = split_arguments(op, args, given)
         hidden = {key: attrs.pop(key) for key in list(attrs) if key in HIDDEN or (key[:2] == key[-2:] == "__")}
         node = make_node(spelling, hint, inputs, attrs, name, {**(attr or {}), **hidden} if hidden else attr)
         if node.visible > MOST_OUTPUTS:

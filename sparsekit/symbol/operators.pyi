@@ -90,7 +90,7 @@ def Pad(data: Symbol | None = None, mode: str = ..., pad_width: Sequence[int] = 
 def RNN(data: Symbol | None = None, parameters: Symbol | None = None, state: Symbol | None = None, state_cell: Symbol | None = None, sequence_length: Symbol | None = None, state_size: int = ..., num_layers: int = ..., bidirectional: bool = False, mode: str = ..., p: float = 0.0, state_outputs: bool = False, projection_size: int | None = None, lstm_state_clip_min: float | None = None, lstm_state_clip_max: float | None = None, lstm_state_clip_nan: bool = False, use_sequence_length: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """A recurrent network of several layers over sequences (time, batch, inputs)."""
 
-def Reshape(data: Symbol | None = None, shape: int | Sequence[int] | None = ..., reverse: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
+def Reshape(data: Symbol | None = None, shape: int | Sequence[int] | None = None, reverse: bool = False, target_shape: int | Sequence[Any] = (), keep_highest: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """A copy of the elements in another shape; ``NDArray.reshape`` shares memory instead."""
 
 def SVMOutput(data: Symbol | None = None, label: Symbol | None = None, margin: float = 1.0, regularization_coefficient: float = 1.0, use_linear: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
@@ -630,7 +630,7 @@ def repeat(data: Symbol | None = None, repeats: int = ..., axis: int | Sequence[
 def reset_arrays(*data: Symbol | Sequence[Symbol], num_arrays: int, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Set several arrays to zero in place; sparse arrays store no values afterwards."""
 
-def reshape(data: Symbol | None = None, shape: int | Sequence[int] | None = ..., reverse: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
+def reshape(data: Symbol | None = None, shape: int | Sequence[int] | None = None, reverse: bool = False, target_shape: int | Sequence[Any] = (), keep_highest: bool = False, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """A copy of the elements in another shape; ``NDArray.reshape`` shares memory instead."""
 
 def reshape_like(lhs: Symbol | None = None, rhs: Symbol | None = None, lhs_begin: Sequence[int | None] | None = None, lhs_end: Sequence[int | None] | None = None, rhs_begin: Sequence[int | None] | None = None, rhs_end: Sequence[int | None] | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:

@@ -175,3 +175,15 @@ def test_predictions_are_those_of_dense_rows():
         outputs, given, _ = mx.model.FeedForward(net, arg_params=model.arg_params).predict(dense, return_data=True)
     assert type(given) is np.ndarray
     np.testing.assert_allclose(outputs, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["matrix", "array"])
+@pytest.mark.parametrize("kind", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+def test_every_format_of_scipy_is_one_array(kind, form):
+    """A dok_matrix is a dict, and no dict of arrays by name."""
+    values = np.array([[0, 1, 0], [2, 0, 0], [0, 0, 3], [0, 0, 0]], "float32")
+    given = getattr(sparse, f"{kind}_{form}")(values)
+    for source in (given, [given], {"data": given}):
+        batches = list(mx.io.NDArrayIter(source, np.arange(4), 2))
+        assert [batch.data[0].stype for batch in batches] == ["csr", "csr"]
+        np.testing.assert_array_equal(np.concatenate([batch.data[0].asnumpy() for batch in batches]), values)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsekit.base.errors import DataFileError, DTypeError, LibSVMError, ShapeError, SparsekitError, UnknownNameError
-from sparsekit.io import LibSVMReader, load_libsvm, save_libsvm
+from sparsekit.io import LibSVMIter, LibSVMReader, load_libsvm, save_libsvm
 from sparsekit.io.libsvm_reader import Rows
 from sparsekit.storage import CSR
 
@@ -183,12 +183,67 @@ def test_rounding_to_infinity_in_float32():
         float(np.finfo(np.float32).max), np.inf, -float(np.finfo(np.float32).max)]
 
 
+# --- MXNet's names of files, and looser lines ---------------------------------------------------------------------------
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "one.txt").write_text("1 1:1 3:2")  # without a newline at its end
+    (tmp_path / "two.txt.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf0 2:4\n"))
+    (tmp_path / "empty").write_bytes(b"")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [
+    "{0}/one.txt;{0}/two.txt.gz", "{0}", "{0}/", "file://{0}", "file://{0}/one.txt;file://{0}/two.txt.gz",
+    "{0}/one.txt;{0}/two.txt.gz?format=libsvm", "{0}#kept"])
+@pytest.mark.parametrize("mode", [None, 0, 1, -1])
+def test_names_as_mxnet_reads_them(name, mode, folder):
+    name = name.format(folder) + ("" if mode is None else f"{'&' if '?' in name else '?'}indexing_mode={mode}")
+    expected = np.array([[0, 1, 0, 2], [0, 0, 4, 0]])[:, 1 if mode in (1, -1) else 0:]
+    data, label = load_libsvm(name)
+    np.testing.assert_array_equal(data.asnumpy(), expected)
+    assert label.asnumpy().tolist() == [1, 0]
+    for memory in (1 << 20, 0):
+        batches = LibSVMIter(name, expected.shape[1], 1, memory_limit=memory)
+        np.testing.assert_array_equal(np.concatenate([batch.data[0].asnumpy() for batch in batches]), expected)
+    in_parts = [batch.data[0].asnumpy() for part in range(2)
+                for batch in LibSVMIter(name, expected.shape[1], 1, num_parts=2, part_index=part)]
+    np.testing.assert_array_equal(np.concatenate(in_parts), expected)
+
+
+def test_an_option_is_checked_and_a_line_is_counted_in_its_file(folder):
+    with pytest.raises(DataFileError, match="option format=csv"):
+        load_libsvm(f"{folder}?format=csv")
+    (folder / "z").write_text("1 1:1\n\n2 x:1\n")
+    with pytest.raises(LibSVMError, match=r"/z, line 3, column 3"):
+        load_libsvm(str(folder))
+    odd = folder / "odd;name?x=1"
+    odd.write_text(TEXT)
+    assert load_libsvm(str(odd))[0].shape == (3, 4)  # a file of that very name
+
+
+def test_blanks_behind_colons():
+    """As in ``protein`` of the LIBSVM site."""
+    data, label = read("1  63: .50 64:\t-2\n0 3:1\n")
+    assert parts(data)[1:] == ([63, 64, 3], [0.5, -2, 1])
+    assert label.asnumpy().tolist() == [1, 0]
+
+
+def test_weights_of_rows_are_left_out_with_a_warning():
+    with pytest.warns(UserWarning, match="read as weights of rows") as caught:
+        data, label = read("1:0.5 1:1 3: 2\n-1:2e1 # 5:6 7:8\n0 2:3\n")
+    assert [one.filename for one in caught] == [__file__]
+    assert parts(data) == ([0, 2, 2, 3], [1, 3, 2], [1, 2, 3])
+    assert label.asnumpy().tolist() == [1, -1, 0]
+    assert parts(read("1:0.5 3:2\n", multilabel=True)[0])[1:] == ([1, 3], [0.5, 2])  # lines without labels
+
+
 # --- mistakes ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("line", "column", "what"), [
     ("spam 0:1", 1, "label 'spam' is not a number"),
     ("1x 0:1", 1, "label '1x' is not a number"),
-    ("0:1 1:2", 1, "the line has no label; it begins with '0:1'"),
+    ("a:1 1:2", 1, "the line has no label; it begins with 'a:1'"),
     ("1,2 0:1", 1, "'1,2' is a list of labels"),
     ("1 5", 3, "feature '5' has no colon"),
     ("1 0:1 foo", 7, "feature 'foo' has no colon"),
@@ -205,7 +260,8 @@ def test_rounding_to_infinity_in_float32():
     ("1 1:1:2", 3, "value '1:2' is not a number"),
     ("1 1:-", 3, "value '-' is not a number"),
     ("1 1:", 3, "feature '1:' has no value"),
-    ("1 1: 2", 3, "feature '1:' has no value"),
+    ("1 1: x", 3, "feature '1:' has no value"),
+    ("1 1: 2:3", 3, "feature '1:' has no value"),
     ("1 2:1 2:1", 7, "index 2 occurs twice in the line"),
     ("1 3:1 2:1 03:5", 11, "index 3 occurs twice in the line"),
     ("1 qid:x 0:1", 3, "'qid:x' is not a query id"),
@@ -262,7 +318,7 @@ def test_missing_and_damaged_files(tmp_path):
     with pytest.raises(DataFileError, match=r"There is no file .*nowhere") as caught:
         load_libsvm(tmp_path / "nowhere")
     assert not isinstance(caught.value, LibSVMError)
-    with pytest.raises(DataFileError, match="is a directory"):
+    with pytest.raises(DataFileError, match="has no files"):
         load_libsvm(tmp_path)
     text = "".join(f"{row} {row}:{row / 7}\n" for row in range(5000)).encode()
     for pack in (gzip.compress, bz2.compress):

@@ -247,3 +247,11 @@ def test_operators_take_masks_as_they_say():
     np.testing.assert_array_equal(nd.contrib.boolean_mask(x, rows).asnumpy(), values[[0, 2]])
     np.testing.assert_array_equal(nd.take(x, rows).asnumpy(), values[[1, 0, 1]])
     np.testing.assert_array_equal(nd.pick(x, rows).asnumpy(), values[[0, 1, 2], [1, 0, 1]])
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (4, 1)], ids=str)
+def test_a_comparison_of_a_whole_sparse_array_is_refused_when_it_is_assigned_to(shape, stype):
+    x = nd.array(numbers(shape)).tostype(stype)
+    refuses(lambda: assign(x, nd.array(numbers(shape) == 0, dtype="float32"), 9))
+    np.testing.assert_array_equal(x.asnumpy(), numbers(shape))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import DTypeError, RowIndexError, ShapeError, StorageTypeError
+from sparsekit.base.errors import DTypeError, RowIndexError, ShapeError
 from sparsekit.core import dispatch
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry
@@ -170,9 +170,6 @@ WRONG = {
                  "floating-point"),
     "a word for a number": (lambda: mx.nd.sgd_update(mx.nd.ones(2), mx.nd.ones(2), lr="fast"), DTypeError, "fast"),
     "no rate": (lambda: mx.nd.sgd_update(mx.nd.ones(2), mx.nd.ones(2)), mx.base.SparsekitError, "'lr'"),
-    "weight with absent rows": (
-        lambda: mx.nd.sgd_update(mx.nd.sparse.zeros("row_sparse", (3, 2)), mx.nd.ones((3, 2)), lr=1.0), StorageTypeError,
-        "0 of its 3 rows"),
     "history": (
         lambda: mx.nd._contrib_group_adagrad_update(mx.nd.ones((3, 2)), mx.nd.ones((3, 2)), mx.nd.ones((3, 2)), lr=1.0),
         ShapeError, r"\(rows, 1\)"),
@@ -253,3 +250,26 @@ def test_a_lazy_step_needs_states_of_the_weights_storage_type(name, states, attr
             np.testing.assert_allclose(ours, theirs, rtol=1e-6)
     changed = (found[0] != values.astype(np.float32)).any(axis=1)
     assert changed.tolist() == [weight != state, True, weight != state, weight != state]
+
+
+LACKING = [name for name in sorted(mx.optimizer.Optimizer.opt_registry) if name not in ("sgld", "ccsgd")]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("name", LACKING)
+def test_a_weight_that_lacks_rows_gets_them_as_zeros(name, lazy):
+    """MXNet does so in some optimizers, and in its kvstore."""
+    whole = np.arange(12, dtype="float32").reshape(6, 2)
+    whole[[0, 3, 4]] = 0
+    results = []
+    lacking = mx.nd.sparse.row_sparse_array((whole[[1, 2, 5]], [1, 2, 5]), shape=(6, 2))
+    settings = {} if name in ("groupadagrad", "test") else {"lazy_update": lazy}
+    for weight in (lacking, mx.nd.array(whole).tostype("row_sparse"), mx.nd.array(whole)):
+        updater = mx.optimizer.get_updater(mx.optimizer.create(name, **settings))
+        for step in range(3):
+            values = np.full((2, 2), step + 1, "float32")
+            updater(0, mx.nd.sparse.row_sparse_array((values, [1, 3]), shape=(6, 2)), weight)
+        results.append(weight)
+    assert [one.stype for one in results] == ["row_sparse", "row_sparse", "default"]
+    for other in results[1:]:
+        np.testing.assert_allclose(results[0].asnumpy(), other.asnumpy(), rtol=1e-5)

@@ -57,7 +57,10 @@ def reshape(x, shape, reverse=False):
     return x.reshape(made)
 
 
-def _reshape(x, shape, reverse):
+def _reshape(x, shape, reverse, target_shape, keep_highest):
+    if shape is None:
+        sizes = [size or -1 for size in target_shape]
+        return x.reshape([x.shape[0], *sizes[1:]] if keep_highest else sizes)
     return x.reshape(reshape(x, shape, True)) if reverse else reshape(x, shape)
 
 

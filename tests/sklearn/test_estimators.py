@@ -19,8 +19,10 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from sparsekit import nd
 from sparsekit.base.errors import ParameterError
 from sparsekit.sklearn import (
     FactorizationMachineClassifier,
@@ -349,3 +351,50 @@ def test_weights_that_leave_a_set_empty_are_refused(make):
     for wrong in (np.nan, np.inf, -1):
         with pytest.raises(ValueError, match="sample_weight"):
             make().fit(X, y, sample_weight=np.r_[wrong, np.ones(59)])
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_arrays_of_this_library_are_taken_as_those_of_scipy_and_numpy(make):
+    rows, y = made_rows()
+    weights = np.linspace(0.5, 2, len(y)).astype("float32")
+    expected = make(random_state=0, max_iter=2).fit(scipy.sparse.csr_array(rows), y, weights).predict(rows)
+    for own in (nd.array(rows).tostype("csr"), nd.array(rows).tostype("row_sparse"), nd.array(rows)):
+        found = make(random_state=0, max_iter=2).fit(own, nd.array(y, dtype="int64"), nd.array(weights))
+        np.testing.assert_allclose(found.predict(own), expected, rtol=1e-5)
+        found.partial_fit(own, nd.array(y, dtype="int64"))
+
+
+def made_rows():
+    draw = np.random.default_rng(0)
+    rows = (draw.random((90, 6)) * (draw.random((90, 6)) > 0.5)).astype("float32")
+    return rows, (rows[:, 0] + 0.3 * draw.standard_normal(90) > 0.6).astype(int) + (rows[:, 1] > 0.7)
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("way", ["balanced", "dict", "partial_fit"])
+def test_class_weights_are_weights_of_rows(make, count, way):
+    rows, y = made_rows()
+    y = np.minimum(y, count - 1)
+    given = np.linspace(0.5, 2, len(y))
+    weights = {0: 1.0, 1: 4.0} if way != "balanced" else "balanced"  # a class that is left out has 1
+    per_row = compute_sample_weight(weights, y)
+    assert len(set(per_row)) > 1
+    results = []
+    for options, sample_weight in (({"class_weight": weights}, given), ({}, given * per_row)):
+        model = make(random_state=0, max_iter=3, **options)
+        if way == "partial_fit":
+            model.partial_fit(rows, y, np.unique(y), sample_weight)
+        else:
+            model.fit(rows, y, sample_weight)
+        results.append(model.predict_proba(rows))
+    np.testing.assert_allclose(*results, rtol=1e-5)
+
+
+def test_class_weights_that_do_not_fit_are_named():
+    rows, y = made_rows()
+    for weights in ("even", {9: 1.0}, {0: -1.0}, 3):
+        with pytest.raises(ParameterError, match="class_weight"):
+            SparseClassifier(class_weight=weights).fit(rows, y)
+    with pytest.raises(ParameterError, match="balanced"):
+        SparseClassifier(class_weight="balanced").partial_fit(rows, y, np.unique(y))

@@ -10,7 +10,6 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import (
     DTypeError,
-    GradientError,
     ParameterError,
     ShapeError,
     StorageTypeError,
@@ -160,11 +159,6 @@ def test_a_gradient_that_nothing_reaches_is_zero():
     executor.backward()
     assert executor.grad_dict["a"].asnumpy().tolist() == [2, 2]
     assert executor.grad_dict["b"].asnumpy().tolist() == [0, 0]
-
-
-def test_backward_needs_a_pass():
-    with pytest.raises(GradientError, match="is_train=True"):
-        bound().backward()
 
 
 def test_backward_after_a_pass_of_prediction_has_its_gradients_and_warns_once():

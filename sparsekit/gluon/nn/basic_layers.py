@@ -69,8 +69,8 @@ class Dense(HybridBlock):
         self._is_transposed = weight_grad_stype == "row_sparse"
         with self.name_scope():
             self.weight = self.params.get("weight", shape=self._weight_shape(in_units), init=weight_initializer, dtype=dtype,
-                                          allow_deferred_init=True, grad_stype=weight_grad_stype)
-            self.weight._is_transposed = self._is_transposed
+                                          allow_deferred_init=True, grad_stype=weight_grad_stype,
+                                          transposed=self._is_transposed)
             self.bias = self.params.get("bias", shape=(units,), init=bias_initializer, dtype=dtype,
                                         allow_deferred_init=True) if use_bias else None
             self.act = Activation(activation, prefix=activation + "_") if activation is not None else None
@@ -166,7 +166,8 @@ class Embedding(HybridBlock):
         self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": np.dtype(dtype).name,
                         "sparse_grad": sparse_grad}
         self.weight = self.params.get("weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype,
-                                      allow_deferred_init=True, grad_stype="row_sparse" if sparse_grad else "default")
+                                      allow_deferred_init=True, grad_stype="row_sparse" if sparse_grad else "default",
+                                      transposed=False)
 
     def hybrid_forward(self, F: Functions, x: Tensor, weight: Tensor) -> Tensor:
         return F.Embedding(x, weight, name="fwd", **self._kwargs)

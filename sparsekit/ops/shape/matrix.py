@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...storage.types import Store
 
 
-__all__ = ["reshape", "target_shape"]
+__all__ = ["reshape", "reshaped", "target_shape"]
 
 
 def target_shape(shape: tuple[int, ...], wanted: int | list[int] | tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
@@ -96,20 +96,37 @@ def _reshaped_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[
     return [tuple(total // known if size is None else size for size in data)]
 
 
-reshape = Op("Reshape", "data", attrs={"shape": REQUIRED, "reverse": False},
-             shape=lambda shapes, attrs: target_shape(tuple(shapes[0]), attrs["shape"], attrs["reverse"]), aliases=("reshape",),
+def reshaped(shape: Shape, attrs: Attrs) -> Shape:
+    """The shape that a call asks for, by ``shape`` or as in programs of 2015, where 0 in ``target_shape`` is computed."""
+    wanted, older = attrs["shape"], attrs.get("target_shape")
+    if wanted is not None:
+        return target_shape(shape, wanted, attrs["reverse"])
+    if not older:
+        raise ShapeError("Reshape needs the argument 'shape'.", hint="shape=(2, -1), for example.")
+    sizes = [-1 if size == 0 else size for size in older]
+    if attrs["keep_highest"]:
+        sizes[0] = shape[0]
+    return target_shape(shape, sizes)
+
+
+reshape = Op("Reshape", "data", attrs={"shape": None, "reverse": False, "target_shape": (), "keep_highest": False},
+             shape=lambda shapes, attrs: reshaped(tuple(shapes[0]), attrs), aliases=("reshape",),
              cost=cost.none, input_rule=_reshaped_inputs,
              sample=lambda: [([samples.grid()], {"shape": (5, -1)}), ([samples.grid()], {"shape": (-4, 2, -1, -2)}),
-                             ([samples.grid()], {"shape": (-1, 0), "reverse": True})], saves=("data",),
+                             ([samples.grid()], {"shape": (-1, 0), "reverse": True}),
+                             ([samples.grid()], {"target_shape": (0, 2)})], saves=("data",),
              doc="""A copy of the elements in another shape; ``NDArray.reshape`` shares memory instead.
 
 In ``shape``, 0 copies a size, -1 is computed, -2 copies all that remain, -3 multiplies the next two, and -4
-splits one into the two sizes that follow, of which one may be -1.  ``reverse=True`` reads from the right.""")
+splits one into the two sizes that follow, of which one may be -1.  ``reverse=True`` reads from the right.
+
+``target_shape`` is the older way, used if ``shape`` is not given: 0 is computed, and ``keep_highest=True`` keeps the first
+size.""")
 
 
 @reshape.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    return x.reshape(target_shape(x.shape, attrs["shape"], attrs["reverse"])).copy()
+    return x.reshape(reshaped(x.shape, attrs)).copy()
 
 
 reshape.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))

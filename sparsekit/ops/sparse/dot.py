@@ -18,13 +18,14 @@ from ..limits import check_gradient
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...base.types import Array, Attrs, DType
-    from ...core.op import Want
+    from ...base.types import Array, Attrs, DType, Shape
+    from ...core.op import Call, Want
     from ...core.partial_shapes import Partial
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Store
 
+    DenseProduct = Callable[..., Array]
 
 __all__ = ["dot", "product_at", "values_as"]
 
@@ -41,14 +42,22 @@ def _columns(inputs: Sequence[ArrayObject], attrs: Attrs, rows: int) -> Array | 
     return left._store.indices if left.stype == "csr" and plain else None
 
 
+def _of_vectors(call: Call, shapes: Sequence[Shape | None]) -> Call:
+    """A vector times a csr matrix is a dense vector."""
+    if shapes[0] is None or len(shapes[0]) != 1 or call.attrs["forward_stype"] is not None:
+        return call
+    return call.op.bind({**call.attrs, "forward_stype": "default"})
+
+
 dot = Op(
     "dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b": False, "forward_stype": None}, sparse_output="forward_stype",
     shape=infer.dot, sample=samples.matmul, cost=cost.dot, unlimited=True, saves=("lhs", "rhs"),
-    input_rule=_product_inputs, rows_read={1: _columns},
+    settle=_of_vectors, input_rule=_product_inputs, rows_read={1: _columns},
     doc="""Dot product of two arrays: the last axis of ``lhs`` meets the first axis of ``rhs``.
 
-With a csr operand, both must be matrices.  ``forward_stype`` selects the storage type of the result if several are possible:
-csrᵀ · default gives row_sparse unless ``'default'`` is requested, and default · csr gives csr unless ``'default'`` is requested.
+With a csr operand, the other one is a matrix or a vector.  ``forward_stype`` selects the storage type of the result if several
+are possible: csrᵀ · default gives row_sparse unless ``'default'`` is requested, and default · csr gives csr unless
+``'default'`` is requested; a vector · csr is dense.
 
 The row_sparse result of csrᵀ · default stores a row for every column that occurs in the csr matrix, even if the row is zero.
 This is the gradient of a weight for sparse input, and only these rows need an update.""")
@@ -103,20 +112,31 @@ def _zeros(k: Kernels, out: Array | None, shape: tuple[int, ...], left: Store, r
     return out
 
 
-def _contiguous(array: Array, turn: bool = False) -> Array:
+def _contiguous(array: Array, turn: bool = False, column: bool = True) -> Array:
+    """The dense operand beside a csr matrix, as a matrix; a vector as its one column or its one row."""
+    if array.ndim == 1:
+        array, turn = array.reshape((-1, 1) if column else (1, -1)), False
     if array.ndim != 2:
-        raise ShapeError(f"dot with a csr operand takes matrices; the other operand has shape {tuple(array.shape)}.",
-                         hint="reshape a vector to (n, 1).")
+        raise ShapeError("dot with a csr operand takes matrices and vectors; the other operand has shape "
+                         f"{tuple(array.shape)}.", hint="reshape it.")
     array = array.T if turn else array
     return array if array.flags.c_contiguous else array.copy(order="C")
 
 
+def _with_vector(product: DenseProduct) -> DenseProduct:
+    """Let a product of a csr matrix and a dense one take a vector."""
+
+    def run(k: Kernels, left: Store, right: Store, attrs: Attrs, out: Array | None = None) -> Array:
+        if len(left.shape) == 2 and len(right.shape) == 2:
+            return product(k, left, right, attrs, out)
+        return _filled(product(k, left, right, attrs, None).reshape(-1), out)
+
+    return run
+
+
 @dot.forward("csr, default -> default", transpose_a=False, forward_stype=_ANY_HINT)
+@_with_vector
 def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, out: Array | None = None) -> Array:
-    if right.ndim == 1:
-        column = k.xp.empty((left.shape[0], 1), np.result_type(left.dtype, right.dtype))
-        k.csr_dot_dense(values_as(left, column), left.indices, left.indptr, _contiguous(right.reshape(-1, 1)), column)
-        return _filled(column.reshape(-1), out)
     right = _contiguous(right, attrs["transpose_b"])
     out = _empty(k, out, (left.shape[0], right.shape[1]), left, right)
     k.csr_dot_dense(values_as(left, out), left.indices, left.indptr, right, out)
@@ -125,14 +145,17 @@ def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, out: Array | None = Non
 
 @dot.forward("csr, default -> row_sparse", transpose_a=True, forward_stype=(None, "row_sparse"))
 def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> RowSparse:
-    right = _contiguous(right, attrs["transpose_b"])
+    matrix = _contiguous(right, attrs["transpose_b"])
     joint = _joint(left, right)
     values = left.data if left.dtype == joint else left.data.astype(joint)
-    columns, data = k.csr_transposed_dot_rows(values, left.indices, left.indptr, right, left.shape[1])
-    return RowSparse(data, columns, (left.shape[1], right.shape[1]), check=False)
+    columns, data = k.csr_transposed_dot_rows(values, left.indices, left.indptr, matrix, left.shape[1])
+    if right.ndim == 1:
+        return RowSparse(data.reshape(-1), columns, (left.shape[1],), check=False)
+    return RowSparse(data, columns, (left.shape[1], matrix.shape[1]), check=False)
 
 
 @dot.forward("csr, default -> default", transpose_a=True, forward_stype="default")
+@_with_vector
 def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, out: Array | None = None) -> Array:
     right = _contiguous(right, attrs["transpose_b"])
     out = _zeros(k, out, (left.shape[1], right.shape[1]), left, right)
@@ -177,16 +200,18 @@ def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> CSR:
 
 
 @dot.forward("default, csr -> default", transpose_b=False, forward_stype="default")
+@_with_vector
 def _(k: Kernels, left: Array, right: CSR, attrs: Attrs, out: Array | None = None) -> Array:
-    left = _contiguous(left, attrs["transpose_a"])
+    left = _contiguous(left, attrs["transpose_a"], column=False)
     out = _zeros(k, out, (left.shape[0], right.shape[1]), left, right)
     k.dense_dot_csr(left, values_as(right, out), right.indices, right.indptr, out)
     return out
 
 
 @dot.forward("default, csr -> default", transpose_b=True, forward_stype="default")
+@_with_vector
 def _(k: Kernels, left: Array, right: CSR, attrs: Attrs, out: Array | None = None) -> Array:
-    left = _contiguous(left, attrs["transpose_a"])
+    left = _contiguous(left, attrs["transpose_a"], column=False)
     out = _empty(k, out, (left.shape[0], right.shape[0]), left, right)
     k.dense_dot_csr_transposed(left, values_as(right, out), right.indices, right.indptr, out)
     return out
@@ -223,6 +248,11 @@ def _plain(F: ArrayFunctions, array: ArrayObject) -> ArrayObject:
     return array if array.stype == "default" else F.cast_storage(array, stype="default")
 
 
+def _as_columns(F: ArrayFunctions, array: ArrayObject) -> ArrayObject:
+    """A matrix, or a vector as a matrix of one column."""
+    return F.reshape(array, shape=(-1, 1)) if len(array.shape) == 1 else array
+
+
 def product_at(F: ArrayFunctions, left: ArrayObject, right: ArrayObject, like: ArrayObject,
                places: tuple[ArrayObject, ArrayObject]) -> ArrayObject:
     """left · rightᵀ at some places of a csr matrix and nowhere else: a gradient without the dense matrix."""
@@ -235,10 +265,13 @@ def _left_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: Arr
                    want: Want | None) -> ArrayObject:
     """∂/∂lhs: g · rhsᵀ, or its transpose if lhs was transposed; dense, or at the places that are read."""
     g = _plain(F, g)
-    if want is not None and want.places is not None and len(rhs.shape) == 2:
-        right = _plain(F, F.transpose(rhs) if turn_right else rhs)
+    if want is not None and want.places is not None and len(rhs.shape) <= 2:
+        right = _plain(F, F.transpose(rhs) if turn_right and len(rhs.shape) == 2 else rhs)
+        right, g = _as_columns(F, right), _as_columns(F, g)
         return product_at(F, right, g, lhs, want.places) if turn_left else product_at(F, g, right, lhs, want.places)
     check_gradient("dot", lhs)
+    if rhs.stype == "csr" and len(lhs.shape) == 1:
+        return F.dot(rhs, g, transpose_a=turn_right, forward_stype="default")
     if len(lhs.shape) > 2 or len(rhs.shape) > 2 or len(lhs.shape) == 1 or len(rhs.shape) == 1:
         return F._dot_left_gradient(g, lhs, rhs, transpose_a=turn_left, transpose_b=turn_right)
     if turn_left:
@@ -250,15 +283,17 @@ def _right_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: Ar
                     want: Want) -> ArrayObject:
     """∂/∂rhs: lhsᵀ · g, or its transpose if rhs was transposed; row_sparse under a csr left side, or at places."""
     g = _plain(F, g)
-    if want.places is not None and len(lhs.shape) == 2:
-        left, turned = _plain(F, lhs if turn_left else F.transpose(lhs)), F.transpose(g)
+    if want.places is not None and len(lhs.shape) <= 2:
+        left = _as_columns(F, _plain(F, lhs if turn_left or len(lhs.shape) == 1 else F.transpose(lhs)))
+        turned = F.transpose(g) if len(g.shape) == 2 else _as_columns(F, g)
         return product_at(F, turned, left, rhs, want.places) if turn_right else product_at(F, left, turned, rhs, want.places)
-    if len(lhs.shape) > 2 or len(rhs.shape) > 2 or len(lhs.shape) == 1 or len(rhs.shape) == 1:
+    of_vector = lhs.stype == "csr" and len(rhs.shape) == 1
+    if not of_vector and not len(lhs.shape) == len(rhs.shape) == 2:
         return F._dot_right_gradient(g, lhs, rhs, transpose_a=turn_left, transpose_b=turn_right)
-    if turn_right:
+    if turn_right and not of_vector:
         return F.dot(g, lhs, transpose_a=True, transpose_b=turn_left, forward_stype="default")
     hint = want.stype if want.stype != "csr" else None
-    if lhs.stype != "csr":
+    if lhs.stype != "csr" or turn_left:  # csr · default is dense
         hint = "default"
     return F.dot(lhs, g, transpose_a=not turn_left, forward_stype=hint, out=want.out if hint == "default" else None)
 

@@ -15,7 +15,7 @@ from ...core import infer
 from ...core.op import Op, Visits
 from ...storage import RowSparse
 from .. import samples
-from .update import STORES, first_type, rows_of, state_of
+from .update import STORES, first_type, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ def _declare(name: str, states: int, numbers: int, attrs: Attrs, doc: str, advan
     def run(k: Kernels, weight: Weight, *rest: *tuple[*tuple[Weight, ...], RowSparse, Attrs]) -> Weight:
         *held, factors, given = rest
         rows = factors.indices
-        arrays = [rows_of(weight), *[state_of(k, state) for state in held]]
+        arrays = [rows_of(k, store) for store in (weight, *held)]
         values = [array[rows].astype(np.float64).reshape(rows.shape[0], -1) for array in arrays]
         for array, new in zip(arrays, advance(factors.data, given, *values), strict=True):
             array[rows] = new.reshape(rows.shape[0], *array.shape[1:])

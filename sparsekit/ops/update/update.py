@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...base.errors import DTypeError, SparsekitError, StorageTypeError
+from ...base.errors import DTypeError, SparsekitError
 from ...core import cost, infer
 from ...core.op import REQUIRED, Op, Visits
 from ...core.partial_shapes import all_alike
@@ -46,7 +46,6 @@ __all__ = [
     "rows_for",
     "rows_of",
     "rows_written",
-    "state_of",
 ]
 
 #: Storage types of weights, gradients and states.
@@ -231,18 +230,8 @@ def numbers_of(function: Callable[..., tuple[float, ...]], bound: str = "clip_gr
     return lambda dtype, attrs: pack(dtype.char, values_of(attrs))
 
 
-def rows_of(store: Weight, what: str = "weight") -> Array:
-    """The values of an array, to be written in place; a row_sparse one must hold all rows."""
-    if isinstance(store, RowSparse):
-        if store.data.shape[0] != store.shape[0]:
-            raise StorageTypeError(f"The row_sparse {what} stores {store.data.shape[0]} of its {store.shape[0]} rows.",
-                                   hint="a weight must hold every row; initializers make such weights.")
-        return store.data
-    return store
-
-
-def state_of(k: Kernels, store: Weight) -> Array:
-    """The values of a state; a row_sparse one gets its missing rows as zeros first."""
+def rows_of(k: Kernels, store: Weight) -> Array:
+    """The values of a weight or a state, to be written in place; a row_sparse one gets its missing rows as zeros first."""
     if isinstance(store, RowSparse):
         if store.data.shape[0] != store.shape[0]:
             store.replace(RowSparse(densify(store, k.xp), k.xp.arange(store.shape[0]), store.shape, check=False))
@@ -281,7 +270,7 @@ def apply_step(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, grad:
     numbers : array, optional
         What the kernel takes, in the type of the weight, or float32 for a smaller one; by default as ``attrs`` say.
     """
-    values, grown = rows_of(weight), [state_of(k, state) for state in states]
+    values, grown = rows_of(k, weight), [rows_of(k, state) for state in states]
     _check_types(values, (grad, *grown))
     lazy = bool(lazy) or not isinstance(rows_written(step, attrs, weight, grad, states), slice)
     if values.dtype.itemsize < 4 or not all(array.flags.c_contiguous for array in (values, *grown)):

@@ -23,7 +23,6 @@ from .update import (
     numbers_of,
     rows_for,
     rows_of,
-    state_of,
 )
 from .update_momentum import sgd_update
 
@@ -260,13 +259,13 @@ def lamb_phase1(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Wei
                 numbers: Array | None = None) -> Weight:
     """The step of LAMB; mean and var are written."""
     partial = isinstance(weight, RowSparse) and weight.data.shape[0] != weight.shape[0]
-    values = dense_inside(k, weight, "lamb_update_phase1") if partial else rows_of(weight)
+    values = dense_inside(k, weight, "lamb_update_phase1") if partial else rows_of(k, weight)
     if not (isinstance(grad, RowSparse) and attrs["lazy_update"]):
         out = k.xp.empty(values.shape, values.dtype)
         apply_step(k, _LAMB_STEP, attrs, values, dense_inside(k, grad, "lamb_update_phase1"), (out, mean, var),
                    numbers=_rounded(numbers, values.dtype))
         return out
-    rows, states = grad.indices, [state_of(k, state) for state in (mean, var)]
+    rows, states = grad.indices, [rows_of(k, state) for state in (mean, var)]
     parts = [k.xp.ascontiguousarray(array[rows]) for array in (values, values, *states)]
     every = RowSparse(grad.data, k.xp.arange(rows.shape[0]), parts[0].shape, check=False)  # a table does not know how many
     apply_step(k, _LAMB_STEP, attrs, parts[0], every, parts[1:], True, _rounded(numbers, parts[0].dtype))

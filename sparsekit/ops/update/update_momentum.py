@@ -77,7 +77,7 @@ sgld_update = Update(
 
 def _langevin(k: Kernels, weight: Weight, grad: Weight, attrs: Attrs) -> Weight:
     apply_step(k, sgld_update.step, {**attrs, "lr": attrs["lr"] / 2}, weight, grad, ())
-    values = rows_of(weight)
+    values = rows_of(k, weight)
     rows = grad.indices if isinstance(grad, RowSparse) and attrs["lazy_update"] else slice(None)
     shape = values.shape if isinstance(rows, slice) else (rows.shape[0], *values.shape[1:])
     values[rows] += k.xp.asarray(rng.generator().normal(0.0, math.sqrt(attrs["lr"]), shape), values.dtype)

@@ -45,9 +45,9 @@ def _widened(grad: Weight, dtype: DType) -> Weight:
     return grad.astype(dtype, copy=False)
 
 
-def _copied(weight: Weight, copy: Weight, rows: Indices | slice) -> None:
+def _copied(k: Kernels, weight: Weight, copy: Weight, rows: Indices | slice) -> None:
     """Give the weight the values of its copy."""
-    values, exact = rows_of(weight), rows_of(copy, "float32 copy of the weight")
+    values, exact = rows_of(k, weight), rows_of(k, copy)
     values[rows] = exact[rows]  # beyond 65,504 is infinite, as in any float16 operation
 
 
@@ -58,7 +58,7 @@ def step_precisely(k: Kernels, step: UpdateRule, attrs: Attrs, weight: Weight, g
         raise DTypeError(f"weight32 is {copy.dtype}, less precise than the {weight.dtype} weight.", hint="it is a float32 copy.")
     rows = rows_written(step, attrs, copy, grad, states)
     apply_step(k, step, attrs, copy, _widened(grad, copy.dtype), states)
-    _copied(weight, copy, rows)
+    _copied(k, weight, copy, rows)
 
 
 def _halved(plain: Op, states: int) -> Callable[[], samples.Samples]:
@@ -115,7 +115,7 @@ def _on_copy(run_step: Callable[..., Weight], step: UpdateRule, states: int) -> 
         copy = arrays.pop(states)
         rows = rows_written(step, attrs, copy, grad, arrays[:states])
         run_step(k, copy, _widened(grad, copy.dtype), *arrays, attrs)
-        _copied(weight, copy, rows)
+        _copied(k, weight, copy, rows)
         return weight
 
     return run
@@ -173,7 +173,7 @@ mp_lamb_update_phase2 = Update(
 
 def _phase2(k: Kernels, weight: Weight, step: Weight, norm: Array, step_norm: Array, copy: Weight, attrs: Attrs) -> Weight:
     lamb_phase2(k, copy, step, norm, step_norm, attrs)
-    _copied(weight, copy, step.indices if isinstance(step, RowSparse) else slice(None))
+    _copied(k, weight, copy, step.indices if isinstance(step, RowSparse) else slice(None))
     return weight
 
 

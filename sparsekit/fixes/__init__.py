@@ -8,6 +8,7 @@ answers, ``trial`` puts these together, ``result`` shows them.
 from .candidate import Candidate
 from .remedies import Look, Remedy
 from .result import Fix, Fixes
+from .scripts import profile_of
 from .trial import try_fixes
 
-__all__ = ["Candidate", "Fix", "Fixes", "Look", "Remedy", "try_fixes"]
+__all__ = ["Candidate", "Fix", "Fixes", "Look", "Remedy", "profile_of", "try_fixes"]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from ..base.errors import SparsekitError
+from .observe import Run
+from .runner import observed
 
-if TYPE_CHECKING:
-    from .observe import Run
+__all__ = ["Lost", "asked", "observed_apart"]
 
-__all__ = ["Lost", "observed_apart"]
+T = TypeVar("T")
 
 
 class Lost(SparsekitError):
@@ -22,22 +25,27 @@ class Lost(SparsekitError):
 
 
 def observed_apart(program: bytes, steps: int, turned: bool, limit: float) -> Run:
-    """What ``runner.observed`` gives, in a fresh process.
+    """What ``runner.observed`` gives, in a fresh process that ends after ``limit`` seconds at most; raises as ``asked`` does."""
+    return asked(observed, (program, steps, turned), limit)
 
-    The process ends with this one, however this one ends: it holds the end of a pipe that closes then.  There are no files.
+
+def asked(function: Callable[..., T], arguments: tuple[Any, ...], limit: float) -> T:  # Any: what it takes
+    """What a function of a module gives, in a fresh process.
+
+    The process, and those that it has started, end with the answer, and with this one, however this one ends: it holds the end
+    of a pipe that closes then.  There are no files.
 
     Parameters
     ----------
-    program : bytes
-    steps : int
-    turned : bool
+    function : callable
+    arguments : tuple
     limit : float
         Seconds after which the process is ended.
 
     Raises
     ------
     Failure
-        If the step fails.
+        If the function fails.
     Lost
         If the process does not answer in time, or is ended by a signal.
     """
@@ -46,20 +54,23 @@ def observed_apart(program: bytes, steps: int, turned: bool, limit: float) -> Ru
     command = [sys.executable, "-P", "-m", "sparsekit.fixes.runner", str(reading)]
     try:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              env=environment, pass_fds=(reading,)) as other:
+                              env=environment, pass_fds=(reading,), start_new_session=True) as other:
             try:
-                answer, said = other.communicate(pickle.dumps((program, steps, turned)), limit)
+                answer, said = other.communicate(pickle.dumps((function, arguments)), limit)
             except subprocess.TimeoutExpired:
                 raise Lost(f"The process that ran the step did not end within {limit:g} seconds.",
                            hint="give try_fixes a shorter step, or more seconds: timeout=3600.") from None
             finally:
-                other.kill()
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(other.pid, signal.SIGKILL)
     finally:
         os.close(reading)
         os.close(writing)
-    if other.returncode:
-        raise Lost(f"The process that ran the step {_ending(other.returncode)}.{_last_line(said)}", hint=_hint(other.returncode))
-    found: Run | SparsekitError = pickle.loads(answer)
+    try:
+        found: T | SparsekitError = pickle.loads(answer)
+    except (EOFError, pickle.UnpicklingError):
+        raise Lost(f"The process that ran the step {_ending(other.returncode)}.{_last_line(said)}",
+                   hint=_hint(other.returncode)) from None
     if isinstance(found, SparsekitError):
         raise found
     return found

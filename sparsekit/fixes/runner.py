@@ -1,4 +1,4 @@
-"""The process that a step runs in, apart from the user's: it reads a request from its input, answers, and ends.
+"""The process that a step or a program runs in, apart from the user's: it reads a request from its input, answers, and ends.
 
 ``sparsekit.fixes.processes`` starts ``python -m sparsekit.fixes.runner`` and speaks with it.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import signal
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ..base.errors import SparsekitError
 from . import torch_programs
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .send import Variant
     from .torch_programs import Sizes
 
-__all__ = ["Failure", "main", "observed"]
+__all__ = ["Failure", "answer", "answer_to", "failure", "main", "observed", "pipe"]
 
 #: Steps of an optimizer after which the growth of its state is seen.
 GROWTH_STEPS = 4
@@ -79,27 +80,55 @@ def _states(program: bytes) -> Sizes:
     return {}
 
 
+class _Pipe:
+    """Where the answer is written: the process's own output as it was at the start."""
+
+    path = ""
+
+
+def pipe() -> str:
+    """The path of what the answer is written to, for a process that answers in this one's place."""
+    return _Pipe.path
+
+
 def main() -> None:
     """Answer one request.  The argument is the end of a pipe that closes when the process that asks is gone."""
-    answer = os.fdopen(os.dup(1), "wb")
+    _Pipe.path = f"/proc/{os.getpid()}/fd/{os.dup(1)}"
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
-    arguments = pickle.load(sys.stdin.buffer)
+    function, arguments = pickle.load(sys.stdin.buffer)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.stderr = sys.stdout
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     try:
-        found: object = observed(*arguments)
+        found: object = function(*arguments)
     except BaseException as error:
-        found = Failure(_why(error))
-    pickle.dump(found, answer)
-    answer.flush()
-    os._exit(0)  # whatever the step has started
+        found = failure(error)
+    answer(found)
+
+
+def answer(found: object) -> NoReturn:  # object: what can be pickled
+    """Write the answer, and end this process and all that it has started."""
+    text = pickle.dumps(found)
+    with open(_Pipe.path, "wb") as pipe:
+        pipe.write(text)
+    os.killpg(0, signal.SIGKILL)
+    os._exit(0)
+
+
+def answer_to(path: str) -> None:
+    """Have a process that this one's process has started answer in its place."""
+    _Pipe.path = path
 
 
 def _end_with(pipe: int) -> None:
     os.read(pipe, 1)
-    os._exit(1)
+    os.killpg(0, signal.SIGKILL)
+
+
+def failure(error: BaseException) -> Failure:
+    """What is answered in place of a result."""
+    return Failure(_why(error))
 
 
 def _why(error: BaseException) -> str:
@@ -107,7 +136,10 @@ def _why(error: BaseException) -> str:
     line = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, MemoryError) or type(error).__name__ in _NO_MEMORY:
         return f"There is not enough memory for a copy and its run: {line}"
-    return line if isinstance(error, SparsekitError) else f"The step raises {type(error).__name__}: {line}"
+    if isinstance(error, SparsekitError):
+        return line
+    first = line.partition(". ")[0]  # PyTorch adds a page of what else there could be
+    return f"The step raises {type(error).__name__}: {first}{'.' if first != line else ''}"
 
 
 if __name__ == "__main__":

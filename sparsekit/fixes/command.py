@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import contextlib
 import importlib.util
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataFileError, ProfilerError, expected
-from ..cli import check_writable, exit_status
+from ..cli import check_writable, exit_status, packages_of
 from ..profiler import Profiler
 from .find_step import FoundStep, steps_in
 from .observe import COUNTED
@@ -60,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.status:
             print(f"error: {error.said}", file=sys.stderr)
             return error.status
-        if not _imports(script) & SPARSEKIT:
+        if not packages_of(script) & SPARSEKIT:
             raise ProfilerError(f"No step of training was found in {script.name}: {error.said}", hint=error.hint) from None
         fixes = None
     if fixes is None:
@@ -85,19 +84,8 @@ TORCH, SPARSEKIT = {"torch", "lightning", "pytorch_lightning", "transformers"}, 
 
 def _is_torch(script: Path) -> bool:
     """Whether a script may train with PyTorch: it imports it, or PyTorch is there and it does not import this library."""
-    found = _imports(script)
+    found = packages_of(script)
     return bool(found & TORCH) or (not found & SPARSEKIT and importlib.util.find_spec("torch") is not None)
-
-
-def _imports(script: Path) -> set[str]:
-    """The packages that a script imports; none of a script that does not compile, which running it says."""
-    try:
-        tree = ast.parse(script.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError):
-        return set()
-    modules = [one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names]
-    modules += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    return {name.partition(".")[0] for name in modules}
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -100,13 +100,26 @@ class LookUp(Remedy):
     of_torch = True
 
     def find(self, look: Look) -> Iterator[Candidate]:
-        """One candidate for each ``nn.Linear`` whose input is made by ``one_hot``."""
+        """One candidate for each ``nn.Linear`` whose input is made by ``one_hot``, and for each product ``one_hot(…) @ weight``."""
         for place in look.parts() if torch_of() is not None else ():
             for call in ast.walk(place.node):
-                if isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
+                if isinstance(call, ast.BinOp) and isinstance(call.op, ast.MatMult):
+                    yield from self._of_product(look, place, call)
+                elif isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
                     modules = objects_at(look, place, call.func)
                     if modules and all(type(one) is torch_of().nn.Linear for one in modules):
                         yield from self._of(look, place, call, modules[0])
+
+    def _of_product(self, look: Look, place: Part, node: ast.BinOp) -> Iterator[Candidate]:
+        inner, edits = unwrapped(place, node.left)
+        tokens, added = _hot(inner)
+        space = functional(look, place)
+        if tokens is not None and space:
+            name, more = ("embedding_bag", ', mode="sum"') if added else ("embedding", "")
+            text = place.source.text_of
+            new = f"{space}.{name}({text(tokens)}, {text(node.right)}{more})"
+            yield Candidate(self.name, f"{name} instead of one_hot(…) @ {text(node.right)}", at(place.source, node),
+                            (place.source.replace(node, new), *edits))
 
     def _of(self, look: Look, place: Part, call: ast.Call, module: TorchModule) -> Iterator[Candidate]:
         inner, edits = unwrapped(place, call.args[0])

@@ -29,11 +29,12 @@ def contract_text(step: object, steps: int, original: Run, final: Run, remedies:
     kept = ", ".join(dict.fromkeys(remedies))
     loop = [f"        for _ in range({steps}):", f"            {call}"] if steps > 1 else [f"        {call}"]
     torch = "torch=True" if any(map(is_torch, original.profile.records)) else ""
-    return _text(kept, start, f"test_{name.lstrip('_')}_keeps_its_fixes({given})", [f"    with mx.Profiler({torch}) as prof:", *loop],
-                 original, final)
+    lines = [f"    with mx.Profiler({torch}) as prof:", *loop]
+    return _text(kept, start, f"test_{name.lstrip('_')}_keeps_its_fixes({given})", lines, original, final)
 
 
-def script_contract(script: str, arguments: Sequence[str], steps: int, original: Run, final: Run, remedies: Sequence[str]) -> str:
+def script_contract(script: str, arguments: Sequence[str], steps: int, original: Run, final: Run,
+                    remedies: Sequence[str]) -> str:
     """A module for pytest with one test, which runs some steps of a script; it passes on the fixed script only."""
     name = re.sub(r"\W", "_", Path(script).stem)
     made = ["import sparsekit as mx", "from sparsekit.fixes import profile_of"]
@@ -43,8 +44,8 @@ def script_contract(script: str, arguments: Sequence[str], steps: int, original:
 
 def _text(kept: str, start: list[str], head: str, lines: list[str], original: Run, final: Run) -> str:
     chain = [f"        .{promise}" for promise in _promises(original, final)]
-    return "\n".join([f'"""Contracts that keep these fixes: {kept}.', "", "Bytes and counts are the same on every machine.", '"""', "",
-                      *start, "", "", f"def {head}:", *lines, "    (", "        mx.expect(prof)", *chain, "    )", ""])
+    return "\n".join([f'"""Contracts that keep these fixes: {kept}.', "", "Bytes and counts are the same on every machine.",
+                      '"""', "", *start, "", "", f"def {head}:", *lines, "    (", "        mx.expect(prof)", *chain, "    )", ""])
 
 
 def _reached(step: object) -> tuple[list[str], str, str]:

@@ -1,4 +1,4 @@
-"""A PyTorch program that runs in this process, as remedies look at it: the functions, modules and variables that are there now."""
+"""A PyTorch program that runs in this process, as remedies look at it: its functions, modules and variables of the moment."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class LiveProgram:
     #: It is no cell of a notebook.
     snippet = None
 
-    def __init__(self, main: types.FunctionType, frame: types.FrameType | None, made: Mapping[Any, Place]) -> None:  # Any: modules
+    def __init__(self, main: types.FunctionType, frame: types.FrameType | None,
+                 made: Mapping[Any, Place]) -> None:  # Any: modules
         self._made, self._sources = made, dict[str, Source | None]()
         self._objects = gc.get_objects()
         found = [one for one in self._objects if type(one) is types.FunctionType and is_program(one.__globals__)]

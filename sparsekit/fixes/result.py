@@ -157,7 +157,8 @@ class Fixes:
     def contract(self) -> str:
         """The text of a test for pytest that guards the savings of the fixes, in bytes and counts and never in milliseconds.
 
-        The test imports the step from its module; of a script that trains with PyTorch it runs some steps.  For a step that cannot be imported, such as a nested function, the test uses
+        The test imports the step from its module; of a script that trains with PyTorch it runs some steps.
+        For a step that cannot be imported, such as a nested function, the test uses
         a fixture ``step``, which you write.
 
         Raises

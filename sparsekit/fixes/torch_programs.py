@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from .program import Program
 
 __all__ = ["Sizes", "check_apart", "growing", "is_owner", "is_tensor", "is_weight", "names_of_weights", "note_states",
-           "optimizers", "put_states", "reduced", "row_numbers", "size_of_state", "states", "tell_of_files", "to_numpy", "torch_of"]
+           "optimizers", "put_states", "reduced", "row_numbers", "size_of_state",
+           "states", "tell_of_files", "to_numpy", "torch_of"]
 
 #: Name of an optimizer -> bytes of its state after each step, and those of them that are no first copy of a row.
 Sizes: TypeAlias = "dict[str, list[tuple[int, int]]]"

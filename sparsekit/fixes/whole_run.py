@@ -5,6 +5,7 @@ A step ends where an optimizer's step has ended, whoever calls it: the script, a
 
 from __future__ import annotations
 
+import functools
 import importlib.machinery
 import itertools
 import linecache
@@ -19,7 +20,7 @@ import types
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -76,8 +77,8 @@ class NoSteps(SparsekitError):
         return NoSteps, (self.said, self.status)
 
 
-def run_script(request: Request) -> NoReturn:
-    """Run a script as ``python SCRIPT`` does, and answer with the run of its steps."""
+def run_script(request: Request) -> Run:
+    """Run a script as ``python SCRIPT`` does, and answer with the run of its steps; it ends the process."""
     watch, status = _Watch(request), 0
     sys.argv, sys.path[0:0] = [request.script, *request.arguments], [os.path.dirname(request.script)]
     sys.modules["__main__"] = watch.module
@@ -86,6 +87,7 @@ def run_script(request: Request) -> NoReturn:
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     watch.ended(status)
+    os._exit(0)
 
 
 class _Joined:
@@ -164,7 +166,7 @@ class _Watch:
         def edited(found: importlib.machinery.SourceFileLoader, fullname: str) -> types.CodeType | None:
             path = os.path.abspath(found.path)
             return compile(texts[path], path, "exec", dont_inherit=True) if path in texts else get_code(found, fullname)
-        loader.get_code = edited  # type: ignore[method-assign]
+        loader.get_code = edited  # type: ignore[method-assign, assignment]  # of a file's own loader
         for path, text in texts.items():
             linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
 
@@ -233,10 +235,10 @@ class _Watch:
                 time.sleep(1)  # until the process that answers ends this one
             return
         if self.profile is None:
-            made = max(self.counts, default=0)
-            runner.answer(NoSteps("The script made one step only, and two are compared at least." if made else
-                                  "No optimizer of PyTorch made a step." if not status else
-                                  f"The script ended with status {status} before an optimizer of PyTorch made a step.", status or 0))
+            said = ("The script made one step only, and two are compared at least." if any(self.counts) else
+                    "No optimizer of PyTorch made a step." if not status else
+                    f"The script ended with status {status} before an optimizer of PyTorch made a step.")
+            runner.answer(NoSteps(said, status or 0))
         self.over = True
         try:
             self.profile.stop()
@@ -247,8 +249,10 @@ class _Watch:
     def _run(self, profile: Profiler) -> Run:
         program = LiveProgram(self.main, calling(), self.made)
         names = names_of_weights(program)
-        weights = {number: Weight(names.get(id(one), f"parameter {number}"), to_numpy(one),
-                                  None if one.grad is None else to_numpy(one.grad)) for number, one in enumerate(self.parameters)}
+        weights = {}
+        for number, one in enumerate(self.parameters):
+            gradient = None if one.grad is None else to_numpy(one.grad)
+            weights[number] = Weight(names.get(id(one), f"parameter {number}"), to_numpy(one), gradient)
         start = {number: Weight(weights[number].name, values) for number, values in self.start.items()}
         found = Run(profile.tables, start, weights, self.losses)
         for number, (one, sizes) in enumerate(zip(self.optimizers, self.sizes, strict=True)):
@@ -267,9 +271,7 @@ def _sendable(candidate: Candidate) -> Candidate:
 
 def _placed(make: Callable[..., None], made: weakref.WeakKeyDictionary[Any, Place]) -> Callable[..., None]:  # Any: modules
     """The ``__init__`` of a layer that notes which call of the program makes it."""
-    from functools import wraps
-
-    @wraps(make)
+    @functools.wraps(make)
     def noted(self: Torch, *args: Torch, **kwargs: Torch) -> None:
         make(self, *args, **kwargs)
         frame = calling()

@@ -334,7 +334,7 @@ def _hardly_reached(record: Record, started: Record, made: ArrayRecord, stored: 
                   "every step", saved, record, {"touched": (touched, format_count)})
 
 
-@_rule("notebooks/14_pytorch.ipynb#2.-Find")
+@_rule("notebooks/14_pytorch.ipynb#3.-Fix,-and-prove-the-fix")
 def _zero_rows(profile: _RuleData) -> Iterator[_Found]:
     """A dense gradient of PyTorch holds zeros but in few rows, or columns, as was counted."""
     ways = {record["attrs"].get("parameter"): record["attrs"].get("way") for record in profile.records
@@ -376,7 +376,8 @@ MANY_CLASSES, WIDE = 2000, 16
 @_rule("notebooks/14_pytorch.ipynb#2.-Find")
 def _whole_softmax(profile: _RuleData) -> Iterator[_Found]:
     """A loss compares with all words of a vocabulary, which gives a weight a gradient without zeros."""
-    weights = {found.length: found for found in counted_rows(profile.records) if not found.mostly_zero and found.layout == "default"}
+    weights = {found.length: found for found in counted_rows(profile.records)
+               if not found.mostly_zero and found.layout == "default"}
     for record in profile.operators("forward"):
         scores = record["inputs"][0] if record["name"] == "aten::nll_loss_forward" and record["inputs"] else None
         weight = weights.get(scores["shape"][-1]) if scores and scores["shape"] else None

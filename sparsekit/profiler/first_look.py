@@ -49,11 +49,12 @@ class FirstLook(NamedTuple):
 
     def __str__(self) -> str:
         at = f" ({self.line})" if self.line else ""
-        head = (f"Look here first: {self.what}{at} is dense, {format_bytes(self.bytes)}, where {format_bytes(self.needed)} would do; "
-                f"what reads and writes it is {format_percent(self.moved)} of all bytes moved and {format_percent(self.time)} of the "
-                f"time of operators. {self.remedy}")
+        sizes = format_bytes(self.bytes), format_bytes(self.needed)
+        head = (f"Look here first: {self.what}{at} is dense, {sizes[0]}, where {sizes[1]} would do; what reads and writes it is "
+                f"{format_percent(self.moved)} of all bytes moved and {format_percent(self.time)} of the time of operators. "
+                f"{self.remedy}")
         stored = max(1, round(WIDTH * self.needed / self.bytes))
-        return f"{head}\n\n  {'▨' * WIDTH} {format_bytes(self.bytes)} dense\n  {'■' * stored} {format_bytes(self.needed)} needed"
+        return f"{head}\n\n  {'▨' * WIDTH} {sizes[0]} dense\n  {'■' * stored} {sizes[1]} needed"
 
 
 def first_look(profile: Profile) -> FirstLook | None:
@@ -73,7 +74,8 @@ def _gradients(profile: Profile, operators: list[Record]) -> list[FirstLook]:
             layer, shape = one.parameter.rpartition(".")[0], list(one.shape)
             line = next((record["line"] for record in operators if record["lane"] == "forward" and record["line"]
                          and (record["layer"] == layer if layer else _has(record["inputs"], shape))), "")
-            what = f"the gradient of {one.parameter}, with values in {format_count(one.most)} of {format_count(one.length)} {one.axis},"
+            rows = f"{format_count(one.most)} of {format_count(one.length)} {one.axis}"
+            what = f"the gradient of {one.parameter}, with values in {rows},"
             made.append(FirstLook(what, line, one.bytes, one.as_rows, *_shares(operators, shape, ("backward", "update")), remedy))
     return made
 

@@ -138,8 +138,8 @@ def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
         found, words = nn.EmbeddingBag, ("Instead of the product, add up rows, with the stored values of the sparse tensor as "
                                          "per_sample_weights, by")
     elif subject.axis == "rows" and not subject.read and not (kind is not None and kind.__module__.startswith("torch.")):
-        found, words = nn.EmbeddingBag, ("If what multiplies it is mostly zero, as what one_hot gives, pass only the indices of the "
-                                         "others, with their values as per_sample_weights, to")
+        found, words = nn.EmbeddingBag, ("If what multiplies it is mostly zero, as what one_hot gives, pass only the indices of "
+                                         "the others, with their values as per_sample_weights, to")
     elif subject.axis == "columns" and kind is not None and issubclass(kind, nn.Linear):
         found, words = nn.EmbeddingBag, ("If most inputs are zero, pass only the indices of the others, with their values as "
                                          "per_sample_weights, to")

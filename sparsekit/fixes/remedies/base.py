@@ -99,6 +99,11 @@ class Look:
                 nodes = [source.function_of(function)]
             yield from (Part(source, node, function) for node in nodes if node is not None)
 
+    def variables(self, place: Part) -> dict[str, Any]:  # Any: whatever they hold
+        """The variables that a part of the text sees."""
+        function: Any = place.function  # Any: mypy takes it for a method
+        return self.program.variables(function)
+
     def calls(self, test: Callable[[ast.Call], bool]) -> list[tuple[Source, ast.Call]]:
         """The calls that pass a test, in what the step runs, each once."""
         return [(source, node) for source, node in self.expressions() if isinstance(node, ast.Call) and test(node)]

@@ -100,7 +100,7 @@ class LookUp(Remedy):
     of_torch = True
 
     def find(self, look: Look) -> Iterator[Candidate]:
-        """One candidate for each ``nn.Linear`` whose input is made by ``one_hot``, and for each product ``one_hot(…) @ weight``."""
+        """One candidate for each ``nn.Linear`` whose input is made by ``one_hot``, and each product ``one_hot(…) @ weight``."""
         for place in look.parts() if torch_of() is not None else ():
             for call in ast.walk(place.node):
                 if isinstance(call, ast.BinOp) and isinstance(call.op, ast.MatMult):

@@ -20,7 +20,7 @@ def objects_at(look: Look, place: Part, node: ast.AST) -> list[Any]:  # Any: obj
         return [getattr(one, node.attr) for one in objects_at(look, place, node.value) if hasattr(one, node.attr)]
     if not isinstance(node, ast.Name):
         return []
-    code, names = place.function.__code__, look.program.variables(place.function)
+    code, names = place.function.__code__, look.variables(place)
     if node.id in code.co_varnames[: min(1, code.co_argcount)]:
         return [module for module in look.program.originals(torch_of().nn.Module)
                 if any(place.function is vars(cls).get(code.co_name) for cls in type(module).__mro__)]
@@ -31,7 +31,7 @@ def functional(look: Look, place: Part) -> str:
     """How the text can name ``torch.nn.functional``; empty if it cannot."""
     torch = torch_of()
     for module, rest in ((torch.nn.functional, ""), (torch.nn, ".functional"), (torch, ".nn.functional")):
-        for name, value in look.program.variables(place.function).items():
+        for name, value in look.variables(place).items():
             if value is module and name.isidentifier():
                 return f"{name}{rest}"
     return ""

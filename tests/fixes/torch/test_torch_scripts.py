@@ -176,7 +176,8 @@ def test_the_step_is_where_an_optimizer_steps_and_the_patch_is_of_the_programs_l
 def test_a_fix_that_grows_or_that_pytorch_refuses_is_refused(fix, tmp_path):
     _, printed = fix(LOOP.format(optimizer="SGD(model.parameters(), lr=0.1, momentum=0.9)"))
     assert "the state of SGD (optimizer) grows by" in printed.out
-    _, printed = fix(SGD.replace("    optimizer.step", "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step"))
+    clipped = "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step"
+    _, printed = fix(SGD.replace("    optimizer.step", clipped))
     assert "refused" in printed.out
     assert "linalg_vector_norm" in printed.out
     assert not (tmp_path / "train.patch").exists()

@@ -511,7 +511,8 @@ def _repeated_conversion(profile: _RuleData) -> Iterator[_Found]:
     groups: dict[tuple[str, str, tuple[int, ...]], list[Record]] = {}
     for record in profile.operators():
         alone = record["depth"] == 0 and not record.get("became_dense")  # otherwise it belongs to another cause
-        converts = record["name"] == "cast_storage" or (is_torch(record) and record["lane"] == "convert")
+        converts = record["name"] == "cast_storage" or (
+            is_torch(record) and record["lane"] == "convert" and record["inputs"][0]["stype"] != "row_sparse")  # a gradient
         if converts and record["line"] and record["inputs"] and alone:
             key = (record["line"], storage(record["inputs"], record["outputs"]), tuple(record["inputs"][0]["shape"]))
             groups.setdefault(key, []).append(record)

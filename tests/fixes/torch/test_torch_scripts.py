@@ -136,6 +136,9 @@ MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0
           "accumulated": (ACCUMULATED, (), "sparse=True"), "processes": (PROCESSES, (), "sparse=True"),
           "hot": (HOT, (), "F.embedding(tokens[:, 0], weight)")}
 
+#: Those that are run every time: a process takes seconds to import PyTorch.
+QUICK = ("argparse", "imported")
+
 
 def port():
     """A port of this machine that nothing listens on."""
@@ -160,7 +163,7 @@ def fix(torch, tmp_path, monkeypatch, capsys):
     return run
 
 
-@pytest.mark.parametrize("name", MENDED)
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in MENDED])
 def test_the_step_is_where_an_optimizer_steps_and_the_patch_is_of_the_programs_lines(fix, tmp_path, name):
     text, arguments, line = MENDED[name]
     status, printed = fix(text, *arguments)
@@ -214,7 +217,7 @@ def test_steps_of_a_script_are_profiled_from_its_second_on(torch, tmp_path):
     (tmp_path / "train.py").write_text(HEAD + SGD)
     prof = profile_of(tmp_path / "train.py", steps=2)
     updates = {record["line"] for record in prof.records if record["lane"] == "update" and record["kind"] == "op"}
-    assert updates == {"train.py:35"} or len(updates) == 1
+    assert len(updates) == 1
     assert prof.table(of="gradients").rows[0]["times"] == 2
     with pytest.raises(ProfilerError, match="at least 1"):
         main(["fix", "--steps", "0", str(tmp_path / "train.py")])

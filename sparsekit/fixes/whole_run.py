@@ -234,7 +234,7 @@ class _Watch:
             while self._rank():
                 time.sleep(1)  # until the process that answers ends this one
             return
-        if self.profile is None:
+        if self.profile is None or max(self.counts) < 2:
             said = ("The script made one step only, and two are compared at least." if any(self.counts) else
                     "No optimizer of PyTorch made a step." if not status else
                     f"The script ended with status {status} before an optimizer of PyTorch made a step.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 
 import pytest
 
-from sparsekit.base.errors import ProfilerError
 from sparsekit.cli import main
 from sparsekit.fixes import profile_of
+from sparsekit.fixes.whole_run import NoSteps
 
 HEAD = '''
 import argparse, os, sys, threading
@@ -153,7 +153,7 @@ def port():
 def fix(torch, tmp_path, monkeypatch, capsys):
     """Runs the command on a script; its status and what it printed."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(os.path.dirname(os.path.dirname(profile_of.__code__.co_filename)) + "/..")
+    monkeypatch.syspath_prepend(Path(profile_of.__code__.co_filename).parents[2])
     (tmp_path / "own_trainer.py").write_text(TRAINER)
 
     def run(text, *arguments, options=()):
@@ -187,13 +187,13 @@ def test_a_fix_that_grows_or_that_pytorch_refuses_is_refused(fix, tmp_path):
 
 
 def test_what_cannot_be_judged_is_said_in_one_sentence(fix):
-    assert fix("import sys\nsys.exit(3)\n")[0] == 3
-    assert "status 3 before an optimizer" in fix("import sys\nsys.exit(3)\n")[1].err
-    for text, said in (("x = 1\n", "No optimizer of PyTorch made a step."), (SGD.replace("9", "1"), "made one step only")):
-        status, printed = fix(text)
-        assert status == 2
-        assert said in printed.err
-        assert "Hint: give the script the arguments" in printed.err
+    status, printed = fix("import sys\nsys.exit(3)\n")
+    assert status == 3
+    assert "status 3 before an optimizer" in printed.err
+    status, printed = fix("x = 1\n")
+    assert status == 2
+    assert "No optimizer of PyTorch made a step." in printed.err
+    assert "Hint: give the script the arguments" in printed.err
     _, printed = fix("raise ValueError('no data')\n")
     assert "No fix was tried. The step raises ValueError: no data" in printed.out
     _, printed = fix(SGD.replace("loss =", "loss = torch.rand(1, generator=torch.Generator().manual_seed(os.getpid())) *"))
@@ -219,8 +219,9 @@ def test_steps_of_a_script_are_profiled_from_its_second_on(torch, tmp_path):
     updates = {record["line"] for record in prof.records if record["lane"] == "update" and record["kind"] == "op"}
     assert len(updates) == 1
     assert prof.table(of="gradients").rows[0]["times"] == 2
-    with pytest.raises(ProfilerError, match="at least 1"):
-        main(["fix", "--steps", "0", str(tmp_path / "train.py")])
+    (tmp_path / "train.py").write_text(HEAD + SGD.replace("9", "1"))
+    with pytest.raises(NoSteps, match="one step only"):
+        profile_of(tmp_path / "train.py", steps=2)
 
 
 @pytest.mark.thorough

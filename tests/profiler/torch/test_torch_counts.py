@@ -227,9 +227,13 @@ def healthy(torch):
     def numbers(*shape):
         return torch.randint(5000, shape)
 
+    def mixed(given):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return out(bag(given)).float()
+
     def losses():
         yield lambda: (one(numbers(64)) * other(numbers(64))).sum()
-        yield lambda: functional.cross_entropy(out(bag(numbers(32, 8))), torch.randint(3, (32,)))
+        yield lambda: functional.cross_entropy(mixed(numbers(32, 8)), torch.randint(3, (32,)))
         for matrix in (links.to_sparse_csr(), links.to_sparse().coalesce()):
             yield lambda matrix=matrix: torch.sparse.mm(matrix, torch.sparse.mm(matrix, graph.weight)).square().mean()
         yield lambda: bag(numbers(8, 4)).sum() + bag(numbers(8, 4)).square().sum()
@@ -239,9 +243,7 @@ def healthy(torch):
             for made in (lazy, exact, dense):
                 made.zero_grad(set_to_none=False)
             for _ in range(2):  # gradients are accumulated, merged and scaled
-                with torch.autocast("cpu", dtype=torch.bfloat16):
-                    found = loss()
-                found.float().backward()
+                loss().backward()
             if bag.weight.grad is not None:
                 bag.weight.grad = bag.weight.grad.coalesce()
                 bag.weight.grad.values().mul_(0.5)

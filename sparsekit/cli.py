@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import importlib.util
 import os
@@ -153,7 +154,7 @@ def add_profile(commands: _SubParsersAction[ArgumentParser]) -> None:
     profile.add_argument("-o", "--output", type=Path, metavar="FILE",
                          help="profile to write, .npz, or a Chrome trace, .json or .json.gz (default: train.npz for train.py)")
     profile.add_argument("--html", type=Path, metavar="FILE", help="also write a self-contained HTML report")
-    profile.add_argument("--torch", action="store_true", help="record the operators of PyTorch too")
+    profile.add_argument("--torch", action="store_true", help="record the operators of PyTorch too; on if SCRIPT imports torch")
     profile.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as after `python -m`")
     profile.add_argument("script", metavar="SCRIPT", help="Python script to run, or with -m a module")
     profile.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
@@ -172,7 +173,7 @@ def profile_script(arguments: argparse.Namespace) -> int:
         check_writable(path)
         check_name(path)
     profiler: Any = importlib.import_module("sparsekit.profiler")
-    with profiler.Profiler(torch=arguments.torch) as recorded:
+    with profiler.Profiler(torch=arguments.torch or (not arguments.module and "torch" in packages_of(Path(script)))) as recorded:
         status = run_script(script, arguments.arguments, arguments.module)
     print(profile_text(recorded), file=sys.stderr)
     recorded.save(output)
@@ -190,7 +191,20 @@ def profile_text(profile: Profile) -> str:
     parts = [profile.table(), "By line:", profile.table(group_by="line", rows=PRINTED_LINES),
              "Sparse arrays that silently became dense:", profile.table(of="ledger") if profile.densified else "none",
              *(["Rows of gradients:", gradients] if gradients.rows else []), "Advice:", profile.advice()]
+    first = importlib.import_module("sparsekit.profiler.first_look").first_look(profile)
+    parts += [first] if first is not None else []
     return "\n\n".join(map(str, parts))
+
+
+def packages_of(script: Path) -> set[str]:
+    """Return the packages that a script imports; none of a script that does not compile, which running it says."""
+    try:
+        tree = ast.parse(script.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError):
+        return set()
+    names = [one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names]
+    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level]
+    return {name.partition(".")[0] for name in names}
 
 
 def check_module(name: str) -> None:

@@ -14,8 +14,8 @@ IDLE = ("user", "profiler", "io", "transfer", "compile", "wait")
 
 #: What is said of a profile in which no operator ran.
 NO_OPERATORS = ("No operator of sparsekit ran while this was recorded. The profiler records operators on arrays of sparsekit. "
-                "It does not record numpy, scipy or plain Python. Hint: compute with mx.nd.array(values), or mark parts of "
-                "your program with prof.span('name').")
+                "It does not record numpy, scipy or plain Python, and PyTorch only with torch=True. Hint: compute with "
+                "mx.nd.array(values), or mark parts of your program with prof.span('name').")
 
 #: Name of a display -> ``"module:attribute"`` that builds it; resolved when called, never before.
 renderers: dict[str, str] = {

@@ -13,8 +13,9 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-__all__ = ["OPEN_SAFELY", "anonymous_file", "by_psutil", "can_lock", "ended_by_system",
-           "has_anonymous_files", "is_own", "leave_processor", "process_bytes", "process_peak_bytes", "try_lock", "usable_cores"]
+__all__ = ["OPEN_SAFELY", "anonymous_file", "by_psutil", "can_lock", "end_group", "ended_by_system",
+           "has_anonymous_files", "is_own", "leave_processor", "place_of", "process_bytes", "process_peak_bytes", "try_lock",
+           "usable_cores"]
 
 
 def _module(name: str) -> ModuleType | None:
@@ -86,6 +87,19 @@ def leave_processor(processor: int) -> None:
         with contextlib.suppress(OSError):  # the other processors were taken away meanwhile
             allow(0, before - {processor})
             allow(0, before)
+
+
+def end_group(process: int) -> None:
+    """Kill the group of processes that a process leads, or with 0 this one's own; nothing where there are no groups."""
+    kill: Callable[[int, int], None] | None = getattr(os, "killpg", None)
+    if kill is not None:
+        with contextlib.suppress(ProcessLookupError):
+            kill(process, _KILL)
+
+
+def place_of(descriptor: int) -> str | int:
+    """What ``open`` opens an open file of this process by: on Linux a path, which other processes may use, else the descriptor."""
+    return f"/proc/{os.getpid()}/fd/{descriptor}" if has_anonymous_files() else descriptor
 
 
 def ended_by_system(status: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataFileError, ProfilerError, expected
-from ..cli import check_writable, exit_status
+from ..cli import check_writable, exit_status, packages_of
 from ..profiler import Profiler
 from .find_step import FoundStep, steps_in
 from .observe import COUNTED
 from .result import Fixes
-from .trial import try_fixes
+from .scripts import Script
+from .trial import TIMEOUT, try_fixes, try_script
+from .whole_run import NoSteps
 
 __all__ = ["main"]
 
@@ -50,17 +53,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     patch = words.output or Path(f"{script.stem}.patch")
     for path in filter(None, (patch, words.contract)):
         check_writable(path)
-    with _as_main(script, words.arguments) as names:
-        status, profile = _run(script, names)
-        if status:
-            return status
-        found, fixes = _tried(script, names, profile, words.steps)
-    print(f"The step is {found.words}.", file=sys.stderr)
+    try:
+        fixes = try_script(Script(script, words.arguments, words.steps, TIMEOUT)) if _is_torch(script) else None
+    except NoSteps as error:
+        if error.status:
+            print(f"error: {error.said}", file=sys.stderr)
+            return error.status
+        if not packages_of(script) & SPARSEKIT:
+            raise ProfilerError(f"No step of training was found in {script.name}: {error.said}", hint=error.hint) from None
+        fixes = None
+    if fixes is None:
+        with _as_main(script, words.arguments) as names:
+            status, profile = _run(script, names)
+            if status:
+                return status
+            found, fixes = _tried(script, names, profile, words.steps)
+        print(f"The step is {found.words}.", file=sys.stderr)
+    elif fixes.tried.original is not None:
+        print(f"The step is {fixes.tried.original.step}.", file=sys.stderr)
     print(fixes)
     for reason in fixes.tried.unanswered:
         print(f"No remedy for this: {reason}")
     _write(fixes, patch, words)
     return 0
+
+
+#: Packages of which one is imported by a script that trains with PyTorch, and by one that trains with this library.
+TORCH, SPARSEKIT = {"torch", "lightning", "pytorch_lightning", "transformers"}, {"sparsekit", "mxnet"}
+
+
+def _is_torch(script: Path) -> bool:
+    """Whether a script may train with PyTorch: it imports it, or PyTorch is there and it does not import this library."""
+    found = packages_of(script)
+    return bool(found & TORCH) or (not found & SPARSEKIT and importlib.util.find_spec("torch") is not None)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from .observe import Run
 
-__all__ = ["contract_text"]
+__all__ = ["contract_text", "script_contract"]
 
 #: The share of what is saved by which a run may take more than the fixed program did.
 ROOM = 0.25
@@ -26,12 +28,24 @@ def contract_text(step: object, steps: int, original: Run, final: Run, remedies:
     name = name if name.isidentifier() else "step"
     kept = ", ".join(dict.fromkeys(remedies))
     loop = [f"        for _ in range({steps}):", f"            {call}"] if steps > 1 else [f"        {call}"]
-    chain = [f"        .{promise}" for promise in _promises(original, final)]
     torch = "torch=True" if any(map(is_torch, original.profile.records)) else ""
-    lines = [f'"""Contracts that keep these fixes: {kept}.', "", "Bytes and counts are the same on every machine.", '"""', "",
-             *start, "", "", f"def test_{name.lstrip('_')}_keeps_its_fixes({given}):",
-             f"    with mx.Profiler({torch}) as prof:", *loop, "    (", "        mx.expect(prof)", *chain, "    )", ""]
-    return "\n".join(lines)
+    lines = [f"    with mx.Profiler({torch}) as prof:", *loop]
+    return _text(kept, start, f"test_{name.lstrip('_')}_keeps_its_fixes({given})", lines, original, final)
+
+
+def script_contract(script: str, arguments: Sequence[str], steps: int, original: Run, final: Run,
+                    remedies: Sequence[str]) -> str:
+    """A module for pytest with one test, which runs some steps of a script; it passes on the fixed script only."""
+    name = re.sub(r"\W", "_", Path(script).stem)
+    made = ["import sparsekit as mx", "from sparsekit.fixes import profile_of"]
+    run = f"    prof = profile_of({os.path.relpath(script)!r}, {list(arguments)!r}, steps={steps})"
+    return _text(", ".join(dict.fromkeys(remedies)), made, f"test_{name}_keeps_its_fixes()", [run], original, final)
+
+
+def _text(kept: str, start: list[str], head: str, lines: list[str], original: Run, final: Run) -> str:
+    chain = [f"        .{promise}" for promise in _promises(original, final)]
+    return "\n".join([f'"""Contracts that keep these fixes: {kept}.', "", "Bytes and counts are the same on every machine.",
+                      '"""', "", *start, "", "", f"def {head}:", *lines, "    (", "        mx.expect(prof)", *chain, "    )", ""])
 
 
 def _reached(step: object) -> tuple[list[str], str, str]:

@@ -23,6 +23,7 @@ from .torch_programs import Sizes, is_tensor, to_numpy, torch_of
 
 if TYPE_CHECKING:
     from ..profiler.columns import Columns
+    from .candidate import Candidate
     from .send import Variant
 
 __all__ = ["COUNTED", "Run", "Weight", "run", "turn"]
@@ -58,6 +59,10 @@ class Run:
         Steps of the same program on other batches, if it repeats one.
     states : dict
         Name of an optimizer of PyTorch -> bytes of its state after each step from its beginning on, see ``note_states``.
+    candidates : list of Candidate
+        What could be tried, if the process that ran a script has looked.
+    step : str
+        Where a script makes its steps, in words.
     """
 
     tables: Columns
@@ -66,6 +71,8 @@ class Run:
     losses: list[list[Values]] = field(default_factory=list)
     turned: Run | None = None
     states: Sizes = field(default_factory=dict)
+    candidates: list[Candidate] = field(default_factory=list)
+    step: str = ""
 
     @computed_once
     def profile(self) -> Profile:

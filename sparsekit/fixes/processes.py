@@ -9,15 +9,17 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable
+from typing import IO, Any, TypeVar
 
 from ..base.errors import SparsekitError
-from ..base.platform import ended_by_system
+from ..base.platform import end_group, ended_by_system
+from .observe import Run
+from .runner import observed
 
-if TYPE_CHECKING:
-    from .observe import Run
+__all__ = ["Lost", "asked", "observed_apart"]
 
-__all__ = ["Lost", "observed_apart"]
+T = TypeVar("T")
 
 
 class Lost(SparsekitError):
@@ -25,32 +27,37 @@ class Lost(SparsekitError):
 
 
 def observed_apart(program: bytes, steps: int, turned: bool, limit: float) -> Run:
-    """What ``runner.observed`` gives, in a fresh process.
+    """What ``runner.observed`` gives, in a fresh process that ends after ``limit`` seconds at most; raises as ``asked`` does."""
+    return asked(observed, (program, steps, turned), limit)
 
-    The process ends with this one, however this one ends: its input, which stays open, closes then.  There are no files.
+
+def asked(function: Callable[..., T], arguments: tuple[Any, ...], limit: float) -> T:  # Any: what it takes
+    """What a function of a module gives, in a fresh process.
+
+    The process, and those that it has started where the system has groups of processes, end with the answer, and with this one,
+    however this one ends: its input, which stays open, closes then.  There are no files.
 
     Parameters
     ----------
-    program : bytes
-    steps : int
-    turned : bool
+    function : callable
+    arguments : tuple
     limit : float
         Seconds after which the process is ended.
 
     Raises
     ------
     Failure
-        If the step fails.
+        If the function fails.
     Lost
         If the process does not answer in time, or is ended by a signal.
     """
     environment = {"PYTHONHASHSEED": "0", **os.environ, "PYTHONPATH": os.pathsep.join(one or os.getcwd() for one in sys.path)}
     command = [sys.executable, "-P", "-m", "sparsekit.fixes.runner"]
     with subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env=environment) as other:
+                          env=environment, start_new_session=True) as other:
         pipe, other.stdin = other.stdin, None  # ``communicate`` would close it
         assert pipe is not None
-        giving = threading.Thread(target=_give, args=(pipe, pickle.dumps((program, steps, turned))), daemon=True)
+        giving = threading.Thread(target=_give, args=(pipe, pickle.dumps((function, arguments))), daemon=True)
         giving.start()
         try:
             answer, said = other.communicate(timeout=limit)
@@ -58,12 +65,15 @@ def observed_apart(program: bytes, steps: int, turned: bool, limit: float) -> Ru
             raise Lost(f"The process that ran the step did not end within {limit:g} seconds.",
                        hint="give try_fixes a shorter step, or more seconds: timeout=3600.") from None
         finally:
+            end_group(other.pid)
             other.kill()
             giving.join()
             pipe.close()
-    if other.returncode:
-        raise Lost(f"The process that ran the step {_ending(other.returncode)}.{_last_line(said)}", hint=_hint(other.returncode))
-    found: Run | SparsekitError = pickle.loads(answer)
+    try:
+        found: T | SparsekitError = pickle.loads(answer)
+    except (EOFError, pickle.UnpicklingError):
+        raise Lost(f"The process that ran the step {_ending(other.returncode)}.{_last_line(said)}",
+                   hint=_hint(other.returncode)) from None
     if isinstance(found, SparsekitError):
         raise found
     return found

@@ -18,7 +18,7 @@ from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer, Updater
 from . import torch_programs
 from .candidate import Candidate
-from .send import Sender, Variant, is_program
+from .send import Sender, Variant, contents_of, is_program
 from .source import Source
 from .states import taken
 
@@ -189,6 +189,14 @@ class Program:
     def originals(self, kind: type[T]) -> list[T]:
         """The objects of one class that the step holds, in the order in which they were met."""
         return [one for one in self._found if isinstance(one, kind)]
+
+    def made_at(self, module: object) -> None:
+        """The place of the call that made a module: it was made before anything looked."""
+
+    def variables(self, function: types.FunctionType) -> dict[str, Any]:  # Any: whatever they hold
+        """The globals that a function sees, and the variables of functions around it that are no variables of its own."""
+        own = set(function.__code__.co_varnames)
+        return {name: value for name, value in {**function.__globals__, **contents_of(function)}.items() if name not in own}
 
     def path_of(self, original: object) -> str:
         """The variable that the program holds an object in; empty if it is a part of others."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..base import displays
 from ..base.errors import DataFileError, ProfilerError, UnsupportedError
@@ -14,14 +14,17 @@ from ..base.formatting import format_bytes, format_count, format_ratio
 from ..base.tables import folded
 from ..profiler.source_location import name_of_file
 from ..profiler.table import Table
-from .contract import contract_text
 from .judge import HOLDS
-from .source import edited, unified
+from .source import unified
 
 if TYPE_CHECKING:
     from .candidate import Candidate
     from .observe import Run
-    from .program import Program
+    from .scripts import Script
+    from .trial import Called
+
+    #: What fixes are tried on.
+    Subject: TypeAlias = Called | Script
 
 __all__ = ["ALL", "Figures", "Fix", "Fixes", "Tried"]
 
@@ -82,18 +85,15 @@ class Tried:
 
     Attributes
     ----------
-    program : Program or None
-        None if it could not be copied.
-    steps : int
-        Number of compared calls of the step.
+    subject : object or None
+        The step or the script; None if it could not be run.
     original, final : Run or None
         Run of the unchanged program, and run with all fixes that hold.
     unanswered : tuple of str
         Reasons of the findings that have no remedy.
     """
 
-    program: Program | None
-    steps: int
+    subject: Subject | None
     original: Run | None = None
     final: Run | None = None
     unanswered: tuple[str, ...] = ()
@@ -152,18 +152,13 @@ class Fixes:
 
     def _texts(self) -> dict[str, tuple[str, str]]:
         """Each file that changes, with its text before and after."""
-        edits = self.together.candidate.edits if self.together else ()
-        texts = {}
-        for file in dict.fromkeys(edit.file for edit in edits):
-            source = self.tried.program.source(file) if self.tried.program else None
-            if source is not None:
-                texts[file] = source.text, edited(source.text, [edit for edit in edits if edit.file == file])
-        return texts
+        return self.tried.subject.texts(self.together.applied) if self.tried.subject and self.together else {}
 
     def contract(self) -> str:
         """The text of a test for pytest that guards the savings of the fixes, in bytes and counts and never in milliseconds.
 
-        The test imports the step from its module.  For a step that cannot be imported, such as a nested function, the test uses
+        The test imports the step from its module; of a script that trains with PyTorch it runs some steps.
+        For a step that cannot be imported, such as a nested function, the test uses
         a fixture ``step``, which you write.
 
         Raises
@@ -171,10 +166,9 @@ class Fixes:
         ProfilerError
             If no fix holds.
         """
-        if self.tried.original is None or self.tried.final is None or self.tried.program is None or not self.applied:
+        if self.tried.original is None or self.tried.final is None or self.tried.subject is None or not self.applied:
             raise ProfilerError("There is no contract to write: no fix holds.", hint="fixes.table() says why.")
-        return contract_text(self.tried.program.step, self.tried.steps, self.tried.original, self.tried.final,
-                             [fix.candidate.remedy for fix in self.applied])
+        return self.tried.subject.contract(self.tried.original, self.tried.final, [fix.candidate.remedy for fix in self.applied])
 
     def apply(self) -> list[Path]:
         """Write the patched text into the files; the only function here that changes the program.

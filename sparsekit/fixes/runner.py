@@ -1,4 +1,4 @@
-"""The process that a step runs in, apart from the user's: it reads a request from its input, answers, and ends.
+"""The process that a step or a program runs in, apart from the user's: it reads a request from its input, answers, and ends.
 
 ``sparsekit.fixes.processes`` starts ``python -m sparsekit.fixes.runner`` and speaks with it.
 """
@@ -11,9 +11,10 @@ import pickle
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from ..base.errors import SparsekitError
+from ..base.platform import end_group, place_of
 from . import torch_programs
 from .effects import watched
 from .observe import Run, run, turn
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .send import Variant
     from .torch_programs import Sizes
 
-__all__ = ["Failure", "main", "observed"]
+__all__ = ["Failure", "answer", "answer_to", "failure", "main", "observed", "pipe"]
 
 #: Steps of an optimizer after which the growth of its state is seen.
 GROWTH_STEPS = 4
@@ -79,28 +80,58 @@ def _states(program: bytes) -> Sizes:
     return {}
 
 
+class _Pipe:
+    """Where the answer is written: the process's own output as it was at the start."""
+
+    place: str | int = ""
+
+
+def pipe() -> str | int:
+    """The path of what the answer is written to, for a process that answers in this one's place."""
+    return _Pipe.place
+
+
 def main() -> None:
     """Answer one request.  The input that it comes by closes when the process that asks is gone."""
-    asked, answer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    request = os.fdopen(os.dup(0), "rb")
+    _Pipe.place = place_of(os.dup(1))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    arguments = pickle.load(asked)
-    threading.Thread(target=_end_with, args=(asked,), daemon=True).start()
+    function, arguments = pickle.load(request)
+    threading.Thread(target=_end_with, args=(request,), daemon=True).start()
     sys.stderr = sys.stdout
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     try:
-        found: object = observed(*arguments)
+        found: object = function(*arguments)
     except BaseException as error:
-        found = Failure(_why(error))
-    pickle.dump(found, answer)
-    answer.flush()
-    os._exit(0)  # whatever the step has started
+        found = failure(error)
+    answer(found)
 
 
-def _end_with(pipe: BinaryIO) -> None:
-    pipe.read(1)
+def answer(found: object) -> NoReturn:  # object: what can be pickled
+    """Write the answer, and end this process and all that it has started."""
+    text = pickle.dumps(found)
+    with open(_Pipe.place, "wb") as pipe:
+        pipe.write(text)
+    end_group(0)
+    os._exit(0)
+
+
+def answer_to(place: str | int) -> None:
+    """Have a process that this one's process has started answer in its place."""
+    _Pipe.place = place
+
+
+def _end_with(request: BinaryIO) -> None:
+    request.read(1)
+    end_group(0)
     os._exit(1)
+
+
+def failure(error: BaseException) -> Failure:
+    """What is answered in place of a result."""
+    return Failure(_why(error))
 
 
 def _why(error: BaseException) -> str:
@@ -108,7 +139,10 @@ def _why(error: BaseException) -> str:
     line = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, MemoryError) or type(error).__name__ in _NO_MEMORY:
         return f"There is not enough memory for a copy and its run: {line}"
-    return line if isinstance(error, SparsekitError) else f"The step raises {type(error).__name__}: {line}"
+    if isinstance(error, SparsekitError):
+        return line
+    first = line.partition(". ")[0]  # PyTorch adds a page of what else there could be
+    return f"The step raises {type(error).__name__}: {first}{'.' if first != line else ''}"
 
 
 if __name__ == "__main__":

@@ -20,10 +20,12 @@ from ..profiler.torch_twin import tensors_in
 
 if TYPE_CHECKING:
     from ..profiler.torch_types import Torch, TorchOptimizer, TorchTensor
+    from .live import LiveProgram
     from .program import Program
 
 __all__ = ["Sizes", "check_apart", "growing", "is_owner", "is_tensor", "is_weight", "names_of_weights", "note_states",
-           "optimizers", "put_states", "reduced", "row_numbers", "states", "tell_of_files", "to_numpy", "torch_of"]
+           "optimizers", "put_states", "reduced", "row_numbers", "size_of_state",
+           "states", "tell_of_files", "to_numpy", "torch_of"]
 
 #: Name of an optimizer -> bytes of its state after each step, and those of them that are no first copy of a row.
 Sizes: TypeAlias = "dict[str, list[tuple[int, int]]]"
@@ -64,7 +66,7 @@ def to_numpy(tensor: TorchTensor) -> npt.NDArray[Any]:  # Any: numbers of any ty
     return np.array(found.numpy())
 
 
-def names_of_weights(program: Program) -> dict[int, str]:
+def names_of_weights(program: Program | LiveProgram) -> dict[int, str]:
     """``id`` of each parameter -> its name as the program writes it, ``model.embedding.weight``."""
     names: dict[int, str] = {}
     depths: dict[int, int] = {}
@@ -183,12 +185,17 @@ def note_states(found: Iterable[tuple[str, TorchOptimizer]], sizes: Sizes) -> No
     """Note the bytes of each optimizer's state after each step, and those of them that are no first copy of a row."""
     for name, optimizer in found:
         def note(optimizer: TorchOptimizer, *given: object, name: str = name) -> None:
-            own = [_size(torch_of(), one) for one in tensors_in(torch_of(), {key: one for key, one in vars(optimizer).items()
-                                                                            if key != "param_groups"})]
-            size, seen = (sum(size for size, _ in own), sum(more for _, more in own)), sizes.setdefault(name, [])
+            size, seen = size_of_state(torch_of(), optimizer), sizes.setdefault(name, [])
             if seen[-1:] != [size]:  # a class that calls the step of its base is heard twice
                 seen.append(size)
         optimizer.register_step_post_hook(note)
+
+
+def size_of_state(torch: Torch, optimizer: TorchOptimizer) -> tuple[int, int]:
+    """The bytes of an optimizer's state, and those of them that are no first copy of a row."""
+    kept = {key: one for key, one in vars(optimizer).items() if key != "param_groups"}
+    own = [_size(torch, one) for one in tensors_in(torch, kept)]
+    return sum(size for size, _ in own), sum(more for _, more in own)
 
 
 def _size(torch: Torch, tensor: TorchTensor) -> tuple[int, int]:

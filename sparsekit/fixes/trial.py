@@ -8,19 +8,24 @@ from ..base import machine
 from ..base.entry import entry
 from ..base.errors import InsufficientMemoryError, ProfilerError, SparsekitError, expected
 from ..base.formatting import format_bytes, number
+from ..base.lazy import computed_once
 from ..core import hooks
 from ..ndarray.ndarray import NDArray
 from ..profiler import Profile
 from .candidate import Candidate
+from .contract import contract_text
 from .judge import CHANGES, HOLDS, NO_GAIN, REFUSED, TOLERANCE, Answer, compare_answers, identical
 from .observe import Run
 from .processes import observed_apart
 from .program import Program
 from .remedies import Look, remedies
 from .result import ALL, Figures, Fix, Fixes, Tried
+from .scripts import Script
+from .source import edited
 from .torch_programs import growing
+from .whole_run import NoSteps
 
-__all__ = ["try_fixes"]
+__all__ = ["try_fixes", "try_script"]
 
 #: Smallest share by which the bytes at the peak or the bytes moved must fall for a fix to count.
 LEAST_BYTES = 0.01
@@ -88,7 +93,18 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
     _check(steps, tolerance, timeout)
     if hooks.sink is not None:
         raise ProfilerError("try_fixes() cannot run while a profiler records.", hint="stop() it first.")
-    return _Trial(step, profile, int(steps), float(tolerance), float(timeout)).result()
+    return _Trial(Called(step, int(steps), float(timeout)), profile, float(tolerance)).result()
+
+
+def try_script(script: Script) -> Fixes:
+    """Try every remedy for PyTorch on a script, which runs from its beginning for each, in a process of its own.
+
+    Raises
+    ------
+    NoSteps
+        If the script makes fewer than two steps with an optimizer of PyTorch.
+    """
+    return _Trial(script, None, TOLERANCE).result()
 
 
 def _check(steps: object, tolerance: object, timeout: object) -> None:  # object: what the user gave
@@ -101,21 +117,64 @@ def _check(steps: object, tolerance: object, timeout: object) -> None:  # object
         raise ProfilerError(expected("timeout", "a number of seconds above 0", timeout), hint=f"{TIMEOUT:g} is the default.")
 
 
-class _Trial:
-    """One call of ``try_fixes``."""
+class Called:
+    """A step that is called, and sent to other processes."""
 
-    def __init__(self, step: Callable[[], object], profile: Profile | None, steps: int,  # object: as above
-                 tolerance: float, timeout: float) -> None:
-        self.step, self.profile, self.steps, self.tolerance, self.timeout = step, profile, steps, tolerance, timeout
+    def __init__(self, step: Callable[[], object], steps: int, timeout: float) -> None:  # object: as above
+        self._step, self.steps, self._timeout = step, steps, timeout
+
+    @computed_once
+    def program(self) -> Program:
+        """The step with what it holds."""
+        return Program(self._step)
+
+    def run(self, candidates: Sequence[Candidate], turned: bool = True) -> Run:
+        """What the program with these remedies gives, in a process of its own."""
+        self._check_memory()
+        return observed_apart(self.program.sent(candidates), self.steps, turned, self._timeout)
+
+    def candidates(self, base: Run, applied: Sequence[Candidate]) -> list[Candidate]:
+        """What could be tried on the program, of which this is the run."""
+        look = Look(self.program, base.profile, applied)
+        return [one for remedy in remedies for one in remedy.find(look)]
+
+    def texts(self, candidates: Sequence[Candidate]) -> dict[str, tuple[str, str]]:
+        """Each file that remedies change, with its text before and after."""
+        edits = [edit for one in candidates for edit in one.edits]
+        found = {}
+        for file in dict.fromkeys(edit.file for edit in edits):
+            source = self.program.source(file)
+            if source is not None:
+                found[file] = source.text, edited(source.text, [edit for edit in edits if edit.file == file])
+        return found
+
+    def contract(self, original: Run, final: Run, names: Sequence[str]) -> str:
+        """The text of a test that keeps the fixes."""
+        return contract_text(self._step, self.steps, original, final, names)
+
+    def _check_memory(self) -> None:
+        """Raise if another process, and the weights that are compared, would not fit the free memory."""
+        size = sum(int(array.nbytes) for array in self.program.originals(NDArray))
+        free = machine.available_memory()
+        if free is not None and COPIES * size > free:
+            raise InsufficientMemoryError(
+                f"{format_bytes(COPIES * size)} are needed for copies of the {format_bytes(size)} that the step holds, "
+                f"and {format_bytes(free)} are free.", hint="try a smaller model.")
+
+
+class _Trial:
+    """One call of ``try_fixes`` or ``try_script``."""
+
+    def __init__(self, subject: Called | Script, profile: Profile | None, tolerance: float) -> None:
+        self.subject, self.profile, self.tolerance = subject, profile, tolerance
         self.fixes: dict[tuple[str, str], Fix] = {}
-        self.program: Program
         self.original: Run
 
     def result(self) -> Fixes:
         """Everything that was found."""
         refusal = self._begin()
         if refusal:
-            return Fixes([], None, refusal, Tried(None, self.steps))
+            return Fixes([], None, refusal, Tried(None))
         applied: tuple[Candidate, ...] = ()
         base, together = self.original, None
         while found := next(self._holding(base, applied), None):
@@ -125,16 +184,13 @@ class _Trial:
                               edits=tuple(edit for one in applied for edit in one.edits))
             together = Fix(whole, HOLDS, fix.reason, applied, Figures.of(self.original), fix.after)
         return Fixes(list(self.fixes.values()), together, "",
-                     Tried(self.program, self.steps, self.original, base, self._unanswered()))
-
-    def _run(self, candidates: Sequence[Candidate], turned: bool = True) -> Run:
-        """What the program with these remedies gives, in a process of its own."""
-        return observed_apart(self.program.sent(candidates), self.steps, turned, self.timeout)
+                     Tried(self.subject, self.original, base, self._unanswered()))
 
     def _unanswered(self) -> tuple[str, ...]:
-        """Reasons of the profile's advice that no remedy answers."""
+        """Reasons of the advice that no remedy answers."""
         answered = {rule for remedy in remedies for rule in remedy.rules}
-        return tuple(finding.reason for finding in (self.profile.advice() if self.profile is not None else ())
+        profile = self.original.profile if isinstance(self.subject, Script) else self.profile
+        return tuple(finding.reason for finding in (profile.advice() if profile is not None else ())
                      if finding.rule not in answered)
 
     # the original
@@ -142,10 +198,10 @@ class _Trial:
     def _begin(self) -> str:
         """Run the original twice; why nothing can be judged, or an empty text."""
         try:
-            self.program = Program(self.step)
-            self._check_memory()
-            again = self._run((), turned=False)
-            self.original = self._run(())
+            again = self.subject.run((), turned=False)
+            self.original = self.subject.run(())
+        except NoSteps:
+            raise
         except SparsekitError as error:
             return _first_line(error)
         if not any(self.original.losses) and not self.original.weights:
@@ -154,25 +210,15 @@ class _Trial:
         if apart:
             return f"Two runs of the unchanged program differ ({apart}), so no fix can be compared with it."
         turned = self.original.turned
-        if turned is not None and self.steps > 1 and not identical(self.original, turned):  # it repeats none
+        if turned is not None and len(self.original.losses) > 1 and not identical(self.original, turned):  # it repeats none
             self.original.turned = None
         return ""
-
-    def _check_memory(self) -> None:
-        """Raise if another process, and the weights that are compared, would not fit the free memory."""
-        self.size = sum(int(array.nbytes) for array in self.program.originals(NDArray))
-        free = machine.available_memory()
-        if free is not None and COPIES * self.size > free:
-            raise InsufficientMemoryError(
-                f"{format_bytes(COPIES * self.size)} are needed for copies of the {format_bytes(self.size)} that the step holds, "
-                f"and {format_bytes(free)} are free.", hint="try a smaller model.")
 
     # fixes, each on top of those that hold
 
     def _holding(self, base: Run, applied: tuple[Candidate, ...]) -> Iterator[tuple[Fix, Run]]:
         """The fixes that hold in the program with the fixes so far, and their runs."""
-        look = Look(self.program, base.profile, applied)
-        for candidate in [one for remedy in remedies for one in remedy.find(look)]:
+        for candidate in self.subject.candidates(base, applied):
             before = self.fixes.get(candidate.key)
             if before is not None and (before.verdict in (HOLDS, REFUSED) or before.applied == applied):
                 continue
@@ -184,8 +230,10 @@ class _Trial:
                     break
 
     def _judged(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run) -> tuple[Fix, Run | None]:
+        if isinstance(self.subject, Script) and not candidate.edits:
+            return Fix(candidate, REFUSED, f"it was not tried: {candidate.unpatched}", applied), None
         try:
-            found = self._run((*applied, candidate))
+            found = self.subject.run((*applied, candidate))
         except SparsekitError as error:
             return Fix(candidate, REFUSED, _first_line(error), applied), None
         answer, growth = self._answer(found), growing(found.states, self.original.states)

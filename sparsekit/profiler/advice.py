@@ -94,10 +94,12 @@ class Advice:
     Attributes
     ----------
     findings : list of Finding
+    seen : bool
+        Whether an operator was recorded that rules could read.
     """
 
-    def __init__(self, findings: list[Finding]) -> None:
-        self.findings = findings
+    def __init__(self, findings: list[Finding], seen: bool = True) -> None:
+        self.findings, self.seen = findings, seen
 
     def __len__(self) -> int:
         return len(self.findings)
@@ -115,7 +117,8 @@ class Advice:
     def __repr__(self) -> str:
         parts = [f"{number}. {f.reason}\n   {f.where}{f', {f.times} times' if f.times > 1 else ''}\n   {f.remedy}\n"
                  f"   Saving: {f.saving}. See {f.lesson}." for number, f in enumerate(self.findings, 1)]
-        return "\n".join(parts) or f"No advice: {len(RULES)} rules were checked."
+        return "\n".join(parts) or (f"No advice: {len(RULES)} rules were checked." if self.seen else
+                                    "No advice: no operator was recorded that a rule could read.")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         return {"text/plain": repr(self), "text/html": self.table().html}
@@ -167,7 +170,8 @@ def advise(profile: Profile) -> Advice:
         findings += [run.finding(rule, found) for found in causes.values()]
     # Costs that occur once for each machine come last: they do not grow with the run.
     return Advice(sorted((finding for finding in findings if finding.share >= LEAST), key=lambda f: (
-        f.rule == "compilation", -round(f.share, 2), _PLACES[f.rule], -f.amount, f.where, f.reason)))
+        f.rule == "compilation", -round(f.share, 2), _PLACES[f.rule], -f.amount, f.where, f.reason)),
+        bool(run.totals))
 
 
 class _RuleData:
@@ -330,7 +334,7 @@ def _hardly_reached(record: Record, started: Record, made: ArrayRecord, stored: 
                   "every step", saved, record, {"touched": (touched, format_count)})
 
 
-@_rule("notebooks/05_embeddings_language_model.ipynb#3.-What-that-saves")
+@_rule("notebooks/14_pytorch.ipynb#3.-Fix,-and-prove-the-fix")
 def _zero_rows(profile: _RuleData) -> Iterator[_Found]:
     """A dense gradient of PyTorch holds zeros but in few rows, or columns, as was counted."""
     ways = {record["attrs"].get("parameter"): record["attrs"].get("way") for record in profile.records
@@ -348,6 +352,45 @@ def _zero_rows(profile: _RuleData) -> Iterator[_Found]:
 
 def _gradient_of(found: CountedRows) -> str:
     return f"gradient of {found.parameter}{f' ({found.module})' if found.module else ''}"
+
+
+@_rule("notebooks/14_pytorch.ipynb#2.-Find")
+def _masked_product(profile: _RuleData) -> Iterator[_Found]:
+    """The gradient of a sparse matrix is computed as a dense one, of which the stored places are kept."""
+    for record in profile.operators("backward"):
+        if record["name"] == "aten::sparse_mask" and len(record["inputs"]) > 1 and not _sparse(record["inputs"][0]):
+            whole, kept = record["inputs"][:2]
+            saved = whole["bytes"] - kept["bytes"]
+            if saved > SMALL:
+                yield _Found(_at(record), f"The gradient of a {kept['stype']} matrix of {_shape(kept)} is a dense product, "
+                             f"{format_bytes(whole['bytes'])}, of which {{kept}} values are kept.",
+                             "If the matrix is not trained, make it without requires_grad. Otherwise multiply with "
+                             "matrix.to_sparse_csr(): torch.sparse.mm computes only the stored places of its gradient.",
+                             f"{format_bytes(saved)} each time", saved, record, {"kept": (kept["nnz"], format_count)})
+
+
+#: Classes from which on a loss that computes all of them is told of, and the width that an adaptive softmax needs.
+MANY_CLASSES, WIDE = 2000, 16
+
+
+@_rule("notebooks/14_pytorch.ipynb#2.-Find")
+def _whole_softmax(profile: _RuleData) -> Iterator[_Found]:
+    """A loss compares with all words of a vocabulary, which gives a weight a gradient without zeros."""
+    weights = {found.length: found for found in counted_rows(profile.records)
+               if not found.mostly_zero and found.layout == "default"}
+    for record in profile.operators("forward"):
+        scores = record["inputs"][0] if record["name"] == "aten::nll_loss_forward" and record["inputs"] else None
+        weight = weights.get(scores["shape"][-1]) if scores and scores["shape"] else None
+        width = min(weight.shape) if weight is not None else 0
+        if scores is None or weight is None or weight.length < MANY_CLASSES or scores["bytes"] <= SMALL or width < WIDE:
+            continue
+        cuts = [weight.length // 100, weight.length // 10]
+        yield _Found(_at(record), f"The loss computes all {format_count(weight.length)} classes: {_shape(scores)} scores take "
+                     f"{format_bytes(scores['bytes'])}, and so do their logarithms and their gradient; the gradient of "
+                     f"{weight.parameter} has no zero row.", "If that is no need of the model, train with "
+                     f"nn.AdaptiveLogSoftmaxWithLoss({width}, {weight.length}, cutoffs={cuts}), classes sorted by frequency, or "
+                     "with a loss of sampled classes. Both change the training.",
+                     f"up to {format_bytes(3 * scores['bytes'])}", 3 * scores["bytes"], record)
 
 
 #: What rules advise, in PyTorch's words; a rule without an entry advises in words that hold for both.
@@ -468,7 +511,8 @@ def _repeated_conversion(profile: _RuleData) -> Iterator[_Found]:
     groups: dict[tuple[str, str, tuple[int, ...]], list[Record]] = {}
     for record in profile.operators():
         alone = record["depth"] == 0 and not record.get("became_dense")  # otherwise it belongs to another cause
-        converts = record["name"] == "cast_storage" or (is_torch(record) and record["lane"] == "convert")
+        converts = record["name"] == "cast_storage" or (
+            is_torch(record) and record["lane"] == "convert" and record["inputs"][0]["stype"] != "row_sparse")  # a gradient
         if converts and record["line"] and record["inputs"] and alone:
             key = (record["line"], storage(record["inputs"], record["outputs"]), tuple(record["inputs"][0]["shape"]))
             groups.setdefault(key, []).append(record)

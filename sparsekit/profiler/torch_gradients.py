@@ -88,8 +88,8 @@ def length_of(shape: Sequence[int], axis: str) -> int:
 
 
 def is_mostly_zero(layout: str, found: int, length: int) -> bool:
-    """Whether so many of the rows of a gradient make it worth being sparse."""
-    return layout == "default" and 4 * found < length
+    """Whether so few of the rows of a gradient make it worth being sparse; one without any is of a weight that was not used."""
+    return layout == "default" and 0 < 4 * found < length
 
 
 def is_due(number: int) -> bool:

@@ -211,8 +211,6 @@ class Watch:
         self._plans: dict[tuple[TorchFunction, str], TorchPlan] = {}
         self._layers: dict[int, str] = {}
         self.events = self.failed = 0
-        # Threads whose forward passes were not recorded, as a mode is one thread's.
-        self._elsewhere: set[int] = set()
         # Passes so far, and whether one runs; those of a GPU run in threads of PyTorch's own.
         self._passes, self._backward = 0, False
         # By parameter: gradients that were seen, the pass of the latest, and of those that are dense and mostly zero what is
@@ -276,6 +274,12 @@ class Watch:
             here.first, self._threads = self._threads << 41, self._threads + 1
             here.sequence = self.torch.autograd._get_sequence_nr() - 1
         here.seen = True
+
+    def _join(self, here: _Here) -> None:
+        """Watch a thread from its first module or optimizer on; a thread of a backward pass is the engine's."""
+        if not here.seen and self.torch._C._current_graph_task_id() == -1:
+            self._see()
+            _mode_class(self.torch)(self).__enter__()
 
     # The operators
 
@@ -470,11 +474,7 @@ class Watch:
         here = self._here
         if not self.noting or here.own:
             return
-        if not here.seen:
-            if threading.get_ident() not in self._elsewhere:
-                self._elsewhere.add(threading.get_ident())
-                self._recorder.mark(MARKER, f"not recorded: {type(module).__name__} in another thread", None)
-            return
+        self._join(here)
         alone = not here.modules
         if not alone and self.names.is_root(module):
             # An outermost module inside another: the rest of a pass that was interrupted, or one module used in two ways.
@@ -609,17 +609,20 @@ class Watch:
             if self._told.get(name) != known:
                 start = time.perf_counter_ns()
                 with unseen(self.torch):
-                    way = sparse_way(self.torch, subject, known[1], list(uses.values()))
-                self._recorder.span(TRIED, "profiler", start, time.perf_counter_ns(), {"parameter": name, "way": way})
+                    way, why = sparse_way(self.torch, subject, known[1], list(uses.values()))
+                self._recorder.span(TRIED, "profiler", start, time.perf_counter_ns(), {"parameter": name, "way": way, "why": why})
                 self._told[name] = known
 
     def _before_step(self, optimizer: TorchOptimizer, args: Given, kwargs: Named) -> None:
-        if self._here.seen and self.noting and not self._here.own:
+        if self.noting and not self._here.own:
+            self._join(self._here)
             self._safely(lambda: self._learn_optimizer(optimizer))
 
     def _learn_optimizer(self, optimizer: TorchOptimizer) -> None:
         self._end_backward()
-        for number, parameter in enumerate(parameter for group in optimizer.param_groups for parameter in group["params"]):
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        self.names.learn_owners(parameters, self.torch.nn.Module)
+        for number, parameter in enumerate(parameters):
             known = self.names.knows(parameter)
             name = self.names.parameter(parameter, f"parameter{number}")
             self._assign(parameter, "parameter", name)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,12 +37,19 @@ class Names:
     def of_module(self, module: TorchModule, alone: bool) -> str:
         """The name of a module; ``alone`` says that no other module's call surrounds this one."""
         found = self._modules.get(id(module))
-        if found is not None and found[0]() is module and (not alone or id(module) in self._roots):
+        if found is not None and found[0]() is module:
             return found[1]
         if not alone:
             return type(module).__name__
-        self._learn(module)
+        self._learn(next((root for root in _outermost(type(module)) if any(one is module for one in root.modules())), module))
         return self._modules[id(module)][1]
+
+    def learn_owners(self, parameters: Iterable[TorchTensor], kind: type) -> None:
+        """Name parameters that no call of a module has named: a method other than ``__call__`` may have used them."""
+        unknown = {id(one) for one in parameters if not self.knows(one)}
+        for root in _outermost(kind) if unknown else ():
+            if any(id(one) in unknown for one in root.parameters()):
+                self._learn(root)
 
     def is_root(self, module: TorchModule) -> bool:
         """Whether a module was called with no other around it."""
@@ -106,3 +114,11 @@ class Names:
             else:
                 number += 1
                 tried = f"{name}{number}"
+
+
+def _outermost(kind: type) -> list[TorchModule]:
+    """The modules that there are and that no other one contains; ``kind`` is a class of modules."""
+    base = next(one for one in kind.__mro__ if one.__module__ == "torch.nn.modules.module" and one.__name__ == "Module")
+    modules: list[TorchModule] = [one for one in gc.get_objects() if issubclass(type(one), base)]
+    inner = {id(part) for one in modules for part in one.__dict__.get("_modules", {}).values()}
+    return [one for one in modules if id(one) not in inner and "_modules" in one.__dict__]

@@ -39,6 +39,9 @@ ROWS, WIDTH, STEPS = 8, 2, 24
 #: What stands in the arguments of an operator for the gradient, and for dense tensors of its shape.
 GRADIENT, LIKE_GRADIENT = "the gradient", "a tensor of its shape"
 
+#: Why an optimizer is not advised that takes sparse gradients.
+_GROWS = "the state of its optimizer would grow with every batch"
+
 #: Options of the layers, beside sizes and ``sparse``.
 _EMBEDDING = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq")
 _BAG = (*_EMBEDDING, "mode", "include_last_offset")
@@ -97,26 +100,28 @@ def as_template(tensor: TorchType, value: TorchArgument, owner: str, name_of: Ca
     return value
 
 
-def sparse_way(torch: Torch, subject: Subject, optimizer: Optimizer | None, uses: Sequence[Use]) -> str:
-    """What to write so that a weight gets a sparse gradient, in PyTorch; empty if PyTorch refuses all that is known.
+def sparse_way(torch: Torch, subject: Subject, optimizer: Optimizer | None, uses: Sequence[Use]) -> tuple[str, str]:
+    """What to write so that a weight gets a sparse gradient, in PyTorch; empty if PyTorch refuses all that is known, and why.
 
     A layer is tried with the weight's own optimizer first, then with that optimizer unfused, and in place of Adam with
     SparseAdam.  What raises, and what has a state that grows with every batch, is not said.
     """
     words, layer, code = _layer(torch, subject)
     if layer is None:
-        return ""
+        return "", "no layer of PyTorch that has a sparse gradient reads it as this program does"
     if optimizer is None:
-        fits = _runs(torch, subject, layer, (torch.optim.SGD, {"lr": 0.1}), uses)
-        return (f"{words} {code}. torch.optim.SGD takes its gradient without momentum and weight_decay, Adagrad without "
-                "weight_decay, and SparseAdam." if fits else "")
+        why = _refusal(torch, subject, layer, (torch.optim.SGD, {"lr": 0.1}), uses)
+        return ("" if why else f"{words} {code}. torch.optim.SGD takes its gradient without momentum and weight_decay, Adagrad "
+                               "without weight_decay, and SparseAdam."), why
+    reasons = []
     for number, (kind, options) in enumerate(_optimizers(torch, *optimizer)):
-        if _runs(torch, subject, layer, (kind, options), uses):
+        reasons.append(_refusal(torch, subject, layer, (kind, options), uses))
+        if not reasons[-1]:
             if not number:
-                return f"{words} {code}. {kind.__name__} takes its gradient."
+                return f"{words} {code}. {kind.__name__} takes its gradient.", ""
             lazy = " It moves only rows that the batch reaches." if kind is torch.optim.SparseAdam else ""
-            return f"{words} {code}, and give its weight an optimizer of its own, {_written(kind, options)}.{lazy}"
-    return ""
+            return f"{words} {code}, and give its weight an optimizer of its own, {_written(kind, options)}.{lazy}", ""
+    return "", reasons[0]
 
 
 def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
@@ -132,6 +137,9 @@ def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
     elif subject.axis == "rows" and subject.read == "product":
         found, words = nn.EmbeddingBag, ("Instead of the product, add up rows, with the stored values of the sparse tensor as "
                                          "per_sample_weights, by")
+    elif subject.axis == "rows" and not subject.read and not (kind is not None and kind.__module__.startswith("torch.")):
+        found, words = nn.EmbeddingBag, ("If what multiplies it is mostly zero, as what one_hot gives, pass only the indices of "
+                                         "the others, with their values as per_sample_weights, to")
     elif subject.axis == "columns" and kind is not None and issubclass(kind, nn.Linear):
         found, words = nn.EmbeddingBag, ("If most inputs are zero, pass only the indices of the others, with their values as "
                                          "per_sample_weights, to")
@@ -163,17 +171,17 @@ def _written(kind: TorchClass, options: TorchOptions) -> str:
     return f"torch.optim.{kind.__name__}([weight]{given})"
 
 
-def _runs(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> bool:
-    """Whether a twin trains with a sparse gradient, and its optimizer's state does not grow with every batch."""
+def _refusal(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> str:
+    """Why a twin does not train with a sparse gradient; empty if it does, and its optimizer's state grows with no batch."""
     try:
         with torch.inference_mode(False), torch.enable_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return _trained(torch, subject, layer, optimizer, uses)
-    except Exception:
-        return False  # PyTorch, or the optimizer, refuses
+    except Exception as error:  # PyTorch, or the optimizer, refuses
+        return (str(error).splitlines() or [type(error).__name__])[0].partition(". ")[0].rstrip(".")
 
 
-def _trained(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> bool:
+def _trained(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> str:
     options = dict(subject.options) or ({"mode": "sum"} if layer is torch.nn.EmbeddingBag else {})
     if options.get("padding_idx") is not None:
         options["padding_idx"] = 0
@@ -190,7 +198,7 @@ def _trained(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optim
         given = numbers if layer is torch.nn.Embedding else numbers.reshape(2, 2)
         twin.forward(given, **weights).sum().backward()
         if twin.weight.grad.layout is not torch.sparse_coo:
-            return False
+            return "PyTorch gives this layer a dense gradient"
         if number == 0:
             for use in uses:
                 _applied(torch, use, twin.weight.grad)
@@ -198,9 +206,9 @@ def _trained(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optim
             step(made)
         states = tensors_in(torch, made.state)
         if any(one.layout is torch.sparse_coo and one._nnz() > ROWS for one in states):
-            return False  # it stores rows several times, and more with each batch, as SGD's momentum does
+            return _GROWS  # it stores rows several times, as SGD's momentum does
         sizes.append(len(states))
-    return sizes[STEPS // 2] == sizes[-1]
+    return "" if sizes[STEPS // 2] == sizes[-1] else _GROWS
 
 
 def tensors_in(torch: Torch, value: object) -> list[TorchTensor]:  # object: what an optimizer keeps

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sparsekit.operator import CustomOp, CustomOpProp
 
 import sparsekit as mx
 from sparsekit.base.errors import (
@@ -20,6 +19,7 @@ from sparsekit.base.errors import (
     UnknownNameError,
 )
 from sparsekit.core import hooks
+from sparsekit.operator import CustomOp, CustomOpProp
 
 FACTS = json.loads((Path(__file__).parents[1] / "golden" / "control.json").read_text(encoding="utf-8"))
 CASES = {case["name"]: case for case in FACTS["cases"]}

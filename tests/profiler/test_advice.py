@@ -272,7 +272,7 @@ def lesson(rule):
 
 
 #: What a lesson must mention to teach the remedy.
-TAUGHT = {"zero_rows": "sparse_grad=sparse",
+TAUGHT = {"zero_rows": "sparse=True", "masked_product": "nonzero rows", "whole_softmax": "nonzero rows",
           "became_dense": "ledger", "dense_by_nature": "log1p", "dense_gradient": "weight_grad_stype='row_sparse'",
           "full_rows": "grad_stype='default'", "eager_update": "lazy_update", "wide_indices": "index_dtype='int32'",
           "hardly_sparse": "density", "double_precision": "net.cast('float32')", "repeated_conversion": "before the loop",
@@ -298,6 +298,9 @@ def test_advice_shows_itself_and_nothing_to_say_says_so():
     assert "<table" in bundle["text/html"]
     with Profiler() as prof:
         pass
+    assert repr(prof.advice()) == "No advice: no operator was recorded that a rule could read."
+    with Profiler() as prof:
+        mx.nd.ones((2, 3)) + 1
     assert repr(prof.advice()) == f"No advice: {len(RULES)} rules were checked."
     assert prof.advice()._repr_mimebundle_()["text/html"]
 

@@ -14,9 +14,14 @@ if TYPE_CHECKING:
     from ...profiler.advice import Finding
     from ...profiler.profile import Profile
     from ..candidate import Candidate
+    from ..live import LiveProgram
     from ..program import Program
 
 __all__ = ["Look", "Part", "Remedy", "remedies"]
+
+
+#: Statements that run later than where they stand.
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Remedy:
@@ -28,10 +33,13 @@ class Remedy:
         As the table shows it.
     rules : tuple of str
         Rules of the advice that it answers.
+    of_torch : bool
+        Whether it is one for programs in PyTorch.
     """
 
     name = ""
     rules: tuple[str, ...] = ()
+    of_torch = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -59,7 +67,7 @@ class Look:
 
     Attributes
     ----------
-    program : Program
+    program : Program or LiveProgram
     profile : Profile
         Of the program with the fixes that hold so far.
     applied : tuple of Candidate
@@ -67,7 +75,7 @@ class Look:
     findings : list of Finding
     """
 
-    def __init__(self, program: Program, profile: Profile, applied: Sequence[Candidate] = ()) -> None:
+    def __init__(self, program: Program | LiveProgram, profile: Profile, applied: Sequence[Candidate] = ()) -> None:
         self.program, self.profile, self.applied = program, profile, tuple(applied)
         self.findings: list[Finding] = list(profile.advice())
 
@@ -83,11 +91,18 @@ class Look:
             if source is None or function.__code__ in seen:
                 continue
             seen.add(function.__code__)
-            if snippet is not None and function in snippet.parts:
-                nodes: Sequence[ast.AST | None] = snippet.statements(source.tree) if function is snippet.parts[0] else ()
+            if function.__code__.co_name == "<module>" and snippet is None:  # a script: its functions have parts of their own
+                nodes: Sequence[ast.AST | None] = [one for one in source.tree.body if not isinstance(one, _DEFINITIONS)]
+            elif snippet is not None and function in snippet.parts:
+                nodes = snippet.statements(source.tree) if function is snippet.parts[0] else ()
             else:
                 nodes = [source.function_of(function)]
             yield from (Part(source, node, function) for node in nodes if node is not None)
+
+    def variables(self, place: Part) -> dict[str, Any]:  # Any: whatever they hold
+        """The variables that a part of the text sees."""
+        function: Any = place.function  # Any: mypy takes it for a method
+        return self.program.variables(function)
 
     def calls(self, test: Callable[[ast.Call], bool]) -> list[tuple[Source, ast.Call]]:
         """The calls that pass a test, in what the step runs, each once."""

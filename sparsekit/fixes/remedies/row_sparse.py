@@ -21,6 +21,7 @@ from .base import Look, Remedy, argument, at, constant, named
 from .optimizer import exact
 
 if TYPE_CHECKING:
+    from ..live import Place
     from ..source import Edit, Source
 
 __all__ = ["RowSparseGradient"]
@@ -109,15 +110,22 @@ def _with(candidate: Candidate, other: Candidate) -> Candidate:
 
 
 def _constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keyword: str,
-                 value: str = '"row_sparse"') -> tuple[tuple[Edit, ...], str, str]:
-    """The edit of the call that made a layer, its place, and why there is none: it must be the only one that fits."""
+                 value: str = '"row_sparse"', place: Place | None = None) -> tuple[tuple[Edit, ...], str, str]:
+    """The edit of the call that made a layer, its place, and why there is none.
+
+    The call is the one at ``place``, or the only one that fits.
+    """
     def fits(source: Source, call: ast.Call) -> bool:
         for place, (argument_name, size) in sizes.items():
             given = argument(call, place, argument_name)
             if isinstance(given, ast.Constant) and given.value not in (size, 0):
                 return False
         return True
-    found = [(source, call) for source, call in look.everywhere(lambda call: named(call) == name) if fits(source, call)]
+    if place is not None:
+        found = [(source, call) for source, call in look.everywhere(lambda call: named(call) in (name, "from_pretrained"))
+                 if (source.file, call.lineno, call.col_offset) == place]
+    else:
+        found = [(source, call) for source, call in look.everywhere(lambda call: named(call) == name) if fits(source, call)]
     if len(found) != 1:
         why = f"no call of {name} that fits is in the program's text" if not found else (
             f"{len(found)} calls of {name} fit: " + ", ".join(at(*one) for one in found))

@@ -18,6 +18,7 @@ class CsrTensor(Remedy):
     """Leave ``to_dense()`` of a sparse tensor out."""
 
     name = "sparse input kept (PyTorch)"
+    of_torch = True
     rules = ("repeated_conversion", "became_dense")
 
     def find(self, look: Look) -> Iterator[Candidate]:

@@ -18,6 +18,7 @@ from .torch_text import functional, objects_at, over_places, unwrapped
 
 if TYPE_CHECKING:
     from ...profiler.torch_types import TorchModule
+    from ..source import Edit
 
 __all__ = ["Bag", "LookUp", "SparseGradient"]
 
@@ -26,6 +27,7 @@ class SparseGradient(Remedy):
     """Give an embedding a sparse gradient."""
 
     name = "sparse gradient (PyTorch)"
+    of_torch = True
     rules = ("zero_rows",)
 
     def find(self, look: Look) -> Iterator[Candidate]:
@@ -33,16 +35,20 @@ class SparseGradient(Remedy):
         torch = torch_of()
         found = {(one.module, one.shape) for one in counted_rows(look.profile.records)
                  if one.mostly_zero and one.bytes - one.as_rows > SMALL}
+        seen: set[tuple[Edit, ...]] = set()
         for module in look.program.originals(torch.nn.Module) if found else ():
             kind, shape = type(module).__name__, tuple(getattr(getattr(module, "weight", None), "shape", ()))
             if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and (kind, shape) in found:
-                yield self._of(look, module)
+                candidate = self._of(look, module)
+                if not candidate.edits or candidate.edits not in seen:  # one line may make several layers
+                    yield candidate
+                seen.add(candidate.edits)
 
     def _of(self, look: Look, module: TorchModule) -> Candidate:
         kind, (rows, width) = type(module).__name__, module.weight.shape
         name = names_of_weights(look.program)[id(module.weight)]
         sizes = {0: ("num_embeddings", rows), 1: ("embedding_dim", width)}
-        edits, where, why = constructor(look, kind, sizes, "sparse", "True")
+        edits, where, why = constructor(look, kind, sizes, "sparse", "True", look.program.made_at(module))
         return Candidate(self.name, f"{name}: nn.{kind}(…, sparse=True)", where, edits, partial(_sparse, module), unpatched=why,
                          lines=f"nn.{kind}({rows}, {width}, sparse=True)  # {name}")
 
@@ -55,6 +61,7 @@ class Bag(Remedy):
     """Add looked-up rows up while they are looked up: ``embedding_bag`` in place of ``embedding(tokens).sum(1)``."""
 
     name = "embedding bag (PyTorch)"
+    of_torch = True
 
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each sum or mean of an embedding's rows over the second axis."""
@@ -66,7 +73,7 @@ class Bag(Remedy):
 
     def _of(self, look: Look, place: Part, call: ast.Call, mode: str, data: ast.expr) -> Iterator[Candidate]:
         inner, edits = unwrapped(place, data)
-        space = functional(place)
+        space = functional(look, place)
         if not isinstance(inner, ast.Call) or len(inner.args) != 1 or inner.keywords or not space:
             return
         modules = objects_at(look, place, inner.func)
@@ -90,20 +97,34 @@ class LookUp(Remedy):
     """Look a layer's columns up, and add them up, in place of a product with zeros and ones."""
 
     name = "look-up for a wide layer (PyTorch)"
+    of_torch = True
 
     def find(self, look: Look) -> Iterator[Candidate]:
-        """One candidate for each ``nn.Linear`` whose input is made by ``one_hot``."""
+        """One candidate for each ``nn.Linear`` whose input is made by ``one_hot``, and each product ``one_hot(…) @ weight``."""
         for place in look.parts() if torch_of() is not None else ():
             for call in ast.walk(place.node):
-                if isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
+                if isinstance(call, ast.BinOp) and isinstance(call.op, ast.MatMult):
+                    yield from self._of_product(look, place, call)
+                elif isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
                     modules = objects_at(look, place, call.func)
                     if modules and all(type(one) is torch_of().nn.Linear for one in modules):
-                        yield from self._of(place, call, modules[0])
+                        yield from self._of(look, place, call, modules[0])
 
-    def _of(self, place: Part, call: ast.Call, module: TorchModule) -> Iterator[Candidate]:
+    def _of_product(self, look: Look, place: Part, node: ast.BinOp) -> Iterator[Candidate]:
+        inner, edits = unwrapped(place, node.left)
+        tokens, added = _hot(inner)
+        space = functional(look, place)
+        if tokens is not None and space:
+            name, more = ("embedding_bag", ', mode="sum"') if added else ("embedding", "")
+            text = place.source.text_of
+            new = f"{space}.{name}({text(tokens)}, {text(node.right)}{more})"
+            yield Candidate(self.name, f"{name} instead of one_hot(…) @ {text(node.right)}", at(place.source, node),
+                            (place.source.replace(node, new), *edits))
+
+    def _of(self, look: Look, place: Part, call: ast.Call, module: TorchModule) -> Iterator[Candidate]:
         inner, edits = unwrapped(place, call.args[0])
         tokens, added = _hot(inner)
-        space = functional(place)
+        space = functional(look, place)
         if tokens is None or not space:
             return
         text, layer = place.source.text_of(tokens), place.source.text_of(call.func)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from ..send import contents_of
 from ..torch_programs import torch_of
 from .base import Look, Part, argument, constant, named
 
@@ -15,30 +14,24 @@ if TYPE_CHECKING:
 __all__ = ["functional", "objects_at", "over_places", "unwrapped"]
 
 
-def _variables(place: Part) -> dict[str, Any]:  # Any: whatever they hold
-    """The globals that a part of the text sees, and the variables of functions around it."""
-    function: Any = place.function  # Any: mypy takes it for a method
-    return {**function.__globals__, **contents_of(function)}
-
-
 def objects_at(look: Look, place: Part, node: ast.AST) -> list[Any]:  # Any: objects of the program
     """What an expression of names and attributes may stand for: ``self.embedding`` of each module with this function."""
     if isinstance(node, ast.Attribute):
         return [getattr(one, node.attr) for one in objects_at(look, place, node.value) if hasattr(one, node.attr)]
     if not isinstance(node, ast.Name):
         return []
-    code, names = place.function.__code__, _variables(place)
+    code, names = place.function.__code__, look.variables(place)
     if node.id in code.co_varnames[: min(1, code.co_argcount)]:
         return [module for module in look.program.originals(torch_of().nn.Module)
                 if any(place.function is vars(cls).get(code.co_name) for cls in type(module).__mro__)]
-    return [names[node.id]] if node.id in names and node.id not in code.co_varnames else []
+    return [names[node.id]] if node.id in names else []
 
 
-def functional(place: Part) -> str:
+def functional(look: Look, place: Part) -> str:
     """How the text can name ``torch.nn.functional``; empty if it cannot."""
     torch = torch_of()
     for module, rest in ((torch.nn.functional, ""), (torch.nn, ".functional"), (torch, ".nn.functional")):
-        for name, value in _variables(place).items():
+        for name, value in look.variables(place).items():
             if value is module and name.isidentifier():
                 return f"{name}{rest}"
     return ""

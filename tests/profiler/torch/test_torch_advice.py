@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import sparsekit as mx
+from sparsekit.profiler.first_look import first_look
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # of tensors made here
 
@@ -169,6 +170,7 @@ def test_trying_warns_of_nothing(torch):
     text = """
 import torch
 import sparsekit as mx
+from sparsekit.profiler.first_look import first_look
 layer = torch.nn.Embedding(2000, 8)
 optimizer = torch.optim.Adagrad(layer.parameters())
 with mx.Profiler(torch=True) as prof:
@@ -239,3 +241,57 @@ def test_the_weight_of_a_convolution_gets_no_advice_about_rows(torch):
     assert (row["axis"], row["most"]) == ("columns", 625)
     assert "625 of 625 columns" in repr(prof.table(of="gradients"))
     assert [one for one in prof.advice() if one.rule == "zero_rows"] == []
+
+
+def test_the_dense_product_behind_the_gradient_of_a_sparse_matrix_is_told_and_csr_has_none(torch):
+    def said(layout):
+        made = torch.rand(300, 300).lt(0.01).float().to_sparse() if layout == "coo" else (
+            torch.rand(300, 300).lt(0.01).float().to_sparse_csr())
+        matrix, given = made.requires_grad_(True), torch.rand(300, 8, requires_grad=True)
+        with mx.Profiler(torch=True) as prof:
+            torch.sparse.mm(matrix, given).sum().backward()
+        return [one for one in prof.advice() if one.rule == "masked_product"]
+    (found,) = said("coo")
+    assert "300×300 is a dense product, 360 kB" in found.reason
+    assert "to_sparse_csr()" in found.remedy
+    assert said("csr") == []
+
+
+def test_a_product_with_ones_and_a_softmax_of_all_classes_are_told_in_code_that_runs(torch):
+    weight, out = torch.rand(3000, 16, requires_grad=True), torch.rand(16, 3000, requires_grad=True)
+    optimizer = torch.optim.SGD([weight, out], lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(2):
+            hot = torch.nn.functional.one_hot(torch.randint(3000, (32,)), 3000).float()
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(hot @ weight @ out, torch.randint(3000, (32,))).backward()
+            optimizer.step()
+    said = {one.rule: one for one in prof.advice()}
+    assert "as what one_hot gives" in said["zero_rows"].remedy
+    runs(torch, said["zero_rows"].remedy, lambda given: torch.optim.SGD(given, 0.1))
+    code = re.search(r"nn[.]AdaptiveLogSoftmaxWithLoss[(].*?[)]", said["whole_softmax"].remedy)[0]
+    eval(code, {"nn": torch.nn})(torch.rand(4, 16), torch.tensor([0, 40, 400, 2999])).loss.backward()
+
+
+def test_where_to_look_first_has_a_line_shares_and_a_remedy_or_the_reason_against_it(torch):
+    layer = torch.nn.EmbeddingBag(ROWS, 8)
+    for clipped in (False, True):
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        with mx.Profiler(torch=True) as prof:
+            for _ in range(2):
+                optimizer.zero_grad()
+                layer(torch.randint(ROWS, (4, 5))).sum().backward()
+                if clipped:
+                    torch.nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
+                optimizer.step()
+        found = first_look(prof)
+        assert found.line.startswith("test_torch_advice.py:")
+        assert (found.bytes, found.needed <= 20 * (8 * 4 + 8)) == (ROWS * 8 * 4, True)
+        assert 0.3 < found.moved <= 1
+        assert 0 < found.time <= 1
+        assert ("sparse=True" in found.remedy) != clipped
+        assert ("takes no sparse gradient here: Could not run" in found.remedy) == clipped
+        assert str(found).count("▨") == 40
+    with mx.Profiler() as prof:
+        mx.nd.ones((2, 3)) + 1
+    assert first_look(prof) is None

@@ -213,3 +213,50 @@ def test_word2vec_with_sparse_gradients_makes_nothing_dense(torch, optimizer):
             assert inner.weight.grad.coalesce().values().shape[1] == 8
             made.step()
     mx.expect(prof).no_densify()
+
+
+def healthy(torch):
+    """Programs whose gradients and inputs are sparse where they can be, as steps: word2vec, a bag, graphs, mixed precision."""
+    nn, functional = torch.nn, torch.nn.functional
+    one, other, graph = nn.Embedding(5000, 16, sparse=True), nn.Embedding(5000, 16, sparse=True), nn.Embedding(500, 16)
+    bag, out = nn.EmbeddingBag(5000, 16, sparse=True), nn.Linear(16, 3)
+    lazy = torch.optim.SparseAdam([one.weight, other.weight])
+    exact, dense = torch.optim.Adagrad(bag.parameters()), torch.optim.Adam([*out.parameters(), graph.weight])
+    links = (torch.rand(500, 500) < 0.01).float()
+
+    def numbers(*shape):
+        return torch.randint(5000, shape)
+
+    def mixed(given):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return out(bag(given)).float()
+
+    def losses():
+        yield lambda: (one(numbers(64)) * other(numbers(64))).sum()
+        yield lambda: functional.cross_entropy(mixed(numbers(32, 8)), torch.randint(3, (32,)))
+        for matrix in (links.to_sparse_csr(), links.to_sparse().coalesce()):
+            yield lambda matrix=matrix: torch.sparse.mm(matrix, torch.sparse.mm(matrix, graph.weight)).square().mean()
+        yield lambda: bag(numbers(8, 4)).sum() + bag(numbers(8, 4)).square().sum()
+        yield lambda: torch.utils.checkpoint.checkpoint(lambda given: out(bag(given)), numbers(8, 4), use_reentrant=False).sum()
+    for loss in losses():
+        def step(loss=loss):
+            for made in (lazy, exact, dense):
+                made.zero_grad(set_to_none=False)
+            for _ in range(2):  # gradients are accumulated, merged and scaled
+                loss().backward()
+            if bag.weight.grad is not None:
+                bag.weight.grad = bag.weight.grad.coalesce()
+                bag.weight.grad.values().mul_(0.5)
+            for made in (lazy, exact, dense):
+                made.step()
+        yield step
+
+
+def test_healthy_programs_raise_no_alarm_and_get_no_advice(torch):
+    for step in healthy(torch):
+        step()
+        with mx.Profiler(torch=True) as prof:
+            for _ in range(4):
+                step()
+        mx.expect(prof).no_densify()
+        assert [one.rule for one in prof.advice()] == []

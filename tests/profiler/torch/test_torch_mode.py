@@ -472,14 +472,49 @@ def test_a_version_that_is_too_old_is_refused(torch, monkeypatch):
         mx.Profiler(torch=True)
 
 
-def test_another_thread_is_named_and_not_recorded(torch):
+def test_another_thread_is_recorded_from_its_first_module_on(torch):
     model, (tokens, _) = classifier(torch), batch(torch)
     with mx.Profiler(torch=True) as prof:
         thread = threading.Thread(target=lambda: model(tokens))
         thread.start()
         thread.join()
-    assert names(prof) == []
-    assert "Classifier" in next(mark["name"] for mark in prof.marks)
+    assert names(prof)[0] == "aten::embedding"
+    assert {record["layer"] for record in prof.records} == {"Classifier", "emb", "out"}
+
+
+def test_training_in_a_thread_without_any_module_around_it_is_counted_and_has_names(torch):
+    def work():
+        model, (tokens, labels) = classifier(torch), batch(torch)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model.forward(tokens), labels).backward()
+            optimizer.step()
+    with mx.Profiler(torch=True) as prof:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert {row["parameter"] for row in prof.table(of="gradients").rows} >= {"emb.weight"}
+    assert "sparse=True" in next(one.remedy for one in prof.advice() if one.rule == "zero_rows")
+
+
+def test_parameters_that_only_methods_use_have_the_names_of_their_modules(torch):
+    class Ranked(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.user, self.item = torch.nn.Embedding(ROWS, WIDTH), torch.nn.Embedding(ROWS, WIDTH)
+
+        def bpr_loss(self, users, items):
+            return (self.user.weight[users] * self.item(items)).sum()
+    model = Ranked()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(2):
+            optimizer.zero_grad()
+            model.bpr_loss(torch.arange(5), torch.arange(5)).backward()
+            optimizer.step()
+    assert [row["parameter"] for row in prof.table(of="gradients").rows] == ["item.weight", "user.weight"]
+    assert "item" in {record["layer"] for record in prof.records}
 
 
 @pytest.mark.thorough

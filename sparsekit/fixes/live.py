@@ -1,0 +1,101 @@
+"""A PyTorch program that runs in this process, as remedies look at it: its functions, modules and variables of the moment."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from .send import contents_of, is_program
+from .source import Source
+
+__all__ = ["LiveProgram", "Place", "program_frames"]
+
+T = TypeVar("T")
+
+#: Where a call stands in a text: file, line, and column in bytes.
+Place = tuple[str, int, int]
+
+
+def program_frames(frame: types.FrameType | None) -> Iterator[types.FrameType]:
+    """The frames of the program itself among a frame and those that called it, the innermost first."""
+    while frame is not None:
+        if is_program(frame.f_globals):
+            yield frame
+        frame = frame.f_back
+
+
+def place_of(frame: types.FrameType) -> Place:
+    """The place of the call that a frame makes."""
+    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    return frame.f_code.co_filename, positions[0] or frame.f_lineno, positions[2] or 0
+
+
+class LiveProgram:
+    """The program of this process, with what ``Program`` offers to remedies.
+
+    Parameters
+    ----------
+    main : function
+        The code of the script, with its globals.
+    frame : frame
+        Of the step.
+    made : mapping
+        Module -> the place of the call that made it.
+
+    Attributes
+    ----------
+    functions : list of function
+        Those of the program, in the order of its text; the code of a script counts as one.
+    """
+
+    #: It is no cell of a notebook.
+    snippet = None
+
+    def __init__(self, main: types.FunctionType, frame: types.FrameType | None,
+                 made: Mapping[Any, Place]) -> None:  # Any: modules
+        self._made, self._sources = made, dict[str, Source | None]()
+        self._objects = gc.get_objects()
+        found = [one for one in self._objects if type(one) is types.FunctionType and is_program(one.__globals__)]
+        self.functions = sorted([main, *found], key=lambda one: (one.__code__.co_filename, one.__code__.co_firstlineno))
+        self._paths: dict[int, str] = {}
+        self._locals: dict[types.CodeType, dict[str, Any]] = {}  # Any: variables
+        for one in program_frames(frame):
+            self._locals.setdefault(one.f_code, dict(one.f_locals))
+        for names in (*self._locals.values(), *(one.__globals__ for one in self.functions)):
+            for name, value in list(names.items()):
+                self._paths.setdefault(id(value), name)
+
+    def originals(self, kind: type[T]) -> list[T]:
+        """The objects of one class that there are, in the order in which they were made."""
+        return [one for one in self._objects if issubclass(type(one), kind)]
+
+    def path_of(self, original: object) -> str:
+        """The variable that the program holds an object in; empty if it is a part of others."""
+        return self._paths.get(id(original), "")
+
+    def made_at(self, module: object) -> Place | None:
+        """The place of the call that made a module, if it was seen."""
+        return self._made.get(module)
+
+    def variables(self, function: types.FunctionType) -> dict[str, Any]:  # Any: whatever they hold
+        """The variables that a function sees: those of itself if it runs now, of functions around it, and its globals."""
+        return {**function.__globals__, **contents_of(function), **self._locals.get(function.__code__, {})}
+
+    def source(self, file: str, names: dict[str, Any] | None = None) -> Source | None:  # Any: globals
+        """The text of a file, if it is known."""
+        if file not in self._sources:
+            self._sources[file] = Source.of(file, names)
+        return self._sources[file]
+
+    def sources(self) -> Iterator[Source]:
+        """The texts that the program's functions were compiled from, each once."""
+        files = {function.__code__.co_filename: function.__globals__ for function in self.functions}
+        yield from filter(None, (self.source(file, names) for file, names in files.items()))
+
+
+def calling() -> types.FrameType | None:
+    """The frame of the program that called the library, or a library that called this one."""
+    return next(program_frames(sys._getframe(1)), None)

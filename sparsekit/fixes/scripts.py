@@ -1,0 +1,84 @@
+"""A PyTorch script as it is: run from its beginning to some step in fresh processes, with the texts that remedies edit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..profiler.profile import Profile
+from .candidate import Candidate
+from .contract import script_contract
+from .observe import Run
+from .processes import asked
+from .source import edited
+from .whole_run import Request, run_script
+
+__all__ = ["Script", "profile_of"]
+
+
+class Script:
+    """A script that trains with PyTorch, and what remedies make of it.
+
+    Parameters
+    ----------
+    file : path
+    arguments : sequence of str
+    steps : int
+    timeout : float
+    """
+
+    def __init__(self, file: str | Path, arguments: Sequence[str], steps: int, timeout: float) -> None:
+        self.file, self.arguments = os.path.abspath(file), tuple(arguments)
+        self.steps, self.timeout = steps, timeout
+
+    def run(self, candidates: Sequence[Candidate], turned: bool = True) -> Run:
+        """What the steps give with these remedies, on the batches that the script itself makes."""
+        texts = {file: after for file, (_, after) in self.texts(candidates).items()}
+        return asked(run_script, (Request(self.file, self.arguments, texts, self.steps),), self.timeout)
+
+    def candidates(self, base: Run, applied: Sequence[Candidate]) -> list[Candidate]:
+        """What could be tried on a program, of which this is the run."""
+        return base.candidates
+
+    def texts(self, candidates: Sequence[Candidate]) -> dict[str, tuple[str, str]]:
+        """Each file that remedies change, with its text before and after; each is found in what those before it have made."""
+        found: dict[str, tuple[str, str]] = {}
+        for one in candidates:
+            for file in dict.fromkeys(edit.file for edit in one.edits):
+                before = found[file][0] if file in found else Path(file).read_text(encoding="utf-8")
+                now = found[file][1] if file in found else before
+                found[file] = before, edited(now, [edit for edit in one.edits if edit.file == file])
+        return found
+
+    def contract(self, original: Run, final: Run, names: Sequence[str]) -> str:
+        """The text of a test that keeps the fixes."""
+        return script_contract(self.file, self.arguments, self.steps, original, final, names)
+
+
+def profile_of(script: str | Path, arguments: Sequence[str] = (), steps: int = 3, timeout: float = 600.0) -> Profile:
+    """Profile some steps of a PyTorch script, run in a process of its own as ``python SCRIPT ARGUMENTS`` runs it.
+
+    A step ends where an optimizer's step has ended, whoever calls it.  The script is run from its beginning, one step is made
+    that is not recorded, and the process is ended when ``steps`` more are made.
+
+    Parameters
+    ----------
+    script : path
+    arguments : sequence of str
+    steps : int
+    timeout : float
+        Seconds after which the process is ended.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    NoSteps
+        If the script makes fewer than two steps.
+    Failure
+        If it fails.
+    """
+    return Script(script, arguments, steps, timeout).run(()).profile

@@ -1,0 +1,284 @@
+"""The process that runs a PyTorch script from its beginning to some step, with edited texts, and what it sees there.
+
+A step ends where an optimizer's step has ended, whoever calls it: the script, a trainer that it imports, or a library.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.machinery
+import itertools
+import linecache
+import multiprocessing.spawn
+import multiprocessing.util
+import os
+import random
+import runpy
+import sys
+import time
+import types
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import SparsekitError
+from ..base.optional import whole_import
+from ..profiler.profiler import Profiler
+from ..profiler.source_location import name_of_file
+from ..profiler.torch_mode import torch_of, unseen
+from . import runner
+from .live import LiveProgram, Place, calling, place_of
+from .observe import Run, Weight
+from .remedies import Look, remedies
+from .torch_programs import names_of_weights, size_of_state, to_numpy
+
+if TYPE_CHECKING:
+    from ..profiler.torch_types import Torch, TorchOptimizer, TorchTensor
+    from .candidate import Candidate
+
+__all__ = ["NoSteps", "Request", "run_script"]
+
+#: The seed of a program that sets none.
+SEED = 0
+
+
+class Request(NamedTuple):
+    """What is run.
+
+    Attributes
+    ----------
+    script : str
+        Path of the script.
+    arguments : tuple of str
+    texts : dict
+        File -> its text in this run, if it is not that of the file.
+    steps : int
+        Steps that are profiled, after one that is not.
+    """
+
+    script: str
+    arguments: tuple[str, ...]
+    texts: dict[str, str]
+    steps: int
+
+
+class NoSteps(SparsekitError):
+    """A script ended before it made two steps with an optimizer of PyTorch."""
+
+    def __init__(self, said: str, status: int = 0) -> None:
+        super().__init__(said, hint="give the script the arguments with which it trains; prof.try_fixes(step) takes any function "
+                                    "without arguments that makes one step.")
+        self.said, self.status = said, status
+
+    def __reduce__(self) -> tuple[type[NoSteps], tuple[str, int]]:
+        return NoSteps, (self.said, self.status)
+
+
+def run_script(request: Request) -> Run:
+    """Run a script as ``python SCRIPT`` does, and answer with the run of its steps; it ends the process."""
+    watch, status = _Watch(request), 0
+    sys.argv, sys.path[0:0] = [request.script, *request.arguments], [os.path.dirname(request.script)]
+    sys.modules["__main__"] = watch.module
+    try:
+        exec(watch.main.__code__, watch.main.__globals__)
+    except SystemExit as leaving:
+        status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    watch.ended(status)
+    os._exit(0)
+
+
+class _Joined:
+    """Begins to watch a process that the script has started; that happens while the process reads what it is to do."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+
+    def __reduce__(self) -> tuple[Callable[..., None], tuple[Request, str | int]]:
+        return _join, (self.request, runner.pipe())
+
+
+def _join(request: Request, pipe: str | int) -> None:
+    runner.answer_to(pipe)
+    watch = _Watch(request)
+    read, code = runpy._get_code_from_file, watch.main.__code__  # type: ignore[attr-defined]  # by which it imports the script
+
+    def edited(*given: object) -> object:  # object: before Python 3.12 the code and the path
+        return code if isinstance(read(*given), types.CodeType) else (code, request.script)
+    runpy._get_code_from_file = edited  # type: ignore[attr-defined]  # as above
+    multiprocessing.util.Finalize(None, watch.ended, (None,), exitpriority=1000)
+
+
+class _Watch:
+    """The hooks in a process, and what they saw."""
+
+    def __init__(self, request: Request) -> None:
+        self.request, self.torch = request, torch_of()
+        self.process = os.getpid()
+        self.profile: Profiler | None = None
+        self.over = False  # what the profiler tries at its end is none of the program's
+        self.where: dict[str, str] = {}  # what makes the step, and its line
+        self.losses: list[list[Any]] = []  # Any: arrays of any type
+        # By the order of the first steps: optimizers, steps that they made, bytes of their states, and the parameters.
+        self.optimizers: list[TorchOptimizer] = []
+        self.counts: list[int] = []
+        self.sizes: list[list[tuple[int, int]]] = []
+        self.inside: set[int] = set()
+        self.parameters: list[TorchTensor] = []
+        self.start: dict[int, Any] = {}  # Any: values
+        self.made: weakref.WeakKeyDictionary[Any, Place] = weakref.WeakKeyDictionary()  # Any: modules
+        self._install()
+        self.module = types.ModuleType("__main__")
+        self.main = self._main()
+
+    # what is put into the process
+
+    def _install(self) -> None:
+        torch, optimizers = self.torch, whole_import("torch.optim.optimizer")
+        optimizers.register_optimizer_step_pre_hook(self._before_step)
+        optimizers.register_optimizer_step_post_hook(self._after_step)
+        backward = torch.autograd.backward
+
+        def noted(tensors: Torch, *given: Torch, **named: Torch) -> None:
+            if not self.over:
+                self._note_losses(tensors)
+            backward(tensors, *given, **named)
+        torch.autograd.backward = noted
+        for layer in (torch.nn.Embedding, torch.nn.EmbeddingBag):
+            layer.__init__ = _placed(layer.__init__, self.made)
+        self._edit_imports()
+        prepared = multiprocessing.spawn.get_preparation_data
+
+        def joined(name: str) -> dict[str, object]:
+            return {"sparsekit": _Joined(self.request), **prepared(name)}
+        multiprocessing.spawn.get_preparation_data = joined
+        random.seed(SEED)
+        np.random.seed(SEED)
+        torch.manual_seed(SEED)
+        torch.set_num_threads(1)  # so that sums are added up in one order
+
+    def _edit_imports(self) -> None:
+        loader, texts = importlib.machinery.SourceFileLoader, self.request.texts
+        get_code = loader.get_code
+
+        def edited(found: importlib.machinery.SourceFileLoader, fullname: str) -> types.CodeType | None:
+            path = os.path.abspath(found.path)
+            return compile(texts[path], path, "exec", dont_inherit=True) if path in texts else get_code(found, fullname)
+        loader.get_code = edited  # type: ignore[method-assign, assignment]  # of a file's own loader
+        for path, text in texts.items():
+            linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
+
+    def _main(self) -> types.FunctionType:
+        """The code of the script, as a function of the main module."""
+        script = self.request.script
+        text = self.request.texts.get(script)
+        if text is None:
+            with open(script, encoding="utf-8") as file:
+                text = file.read()
+        self.module.__file__ = script
+        vars(self.module)["__builtins__"] = __builtins__
+        return types.FunctionType(compile(text, script, "exec", dont_inherit=True), vars(self.module))
+
+    # what is noted
+
+    def _note_losses(self, tensors: Torch) -> None:
+        self.where.setdefault("backward()", _line(calling()))
+        with unseen(self.torch):
+            self.losses.append([to_numpy(one) for one in ([tensors] if isinstance(tensors, self.torch.Tensor) else tensors)])
+
+    def _before_step(self, optimizer: TorchOptimizer, args: Torch, kwargs: Torch) -> None:
+        number = next((place for place, one in enumerate(self.optimizers) if one is optimizer), len(self.optimizers))
+        if number in self.inside:
+            return  # a class calls the step of its base
+        if number == len(self.optimizers):
+            self._meet(optimizer)
+        if self.counts[number] > self.request.steps:
+            self.ended(0)
+        self.inside.add(number)
+
+    def _meet(self, optimizer: TorchOptimizer) -> None:
+        self.optimizers.append(optimizer)
+        self.counts.append(0)
+        self.sizes.append([])
+        self.where.setdefault(f"{type(optimizer).__name__}.step()", _line(calling()))
+        for one in itertools.chain(*(group["params"] for group in optimizer.param_groups)):
+            if not any(one is known for known in self.parameters):
+                with unseen(self.torch):
+                    self.start[len(self.parameters)] = to_numpy(one)
+                self.parameters.append(one)
+
+    def _after_step(self, optimizer: TorchOptimizer, args: Torch, kwargs: Torch) -> None:
+        number = next(place for place, one in enumerate(self.optimizers) if one is optimizer)
+        if number not in self.inside:
+            return
+        self.inside.remove(number)
+        self.counts[number] += 1
+        with unseen(self.torch):
+            self.sizes[number].append(size_of_state(self.torch, optimizer))
+        if self.profile is None and self._rank() == 0:
+            self.profile = Profiler(torch=True).start()
+
+    def _rank(self) -> int:
+        distributed = self.torch.distributed
+        return int(distributed.get_rank()) if distributed.is_available() and distributed.is_initialized() else 0
+
+    # the answer
+
+    def ended(self, status: int | None) -> None:
+        """Answer with what was seen; ``status`` is that of the script if it has ended, and None for a process that it started."""
+        if self.process != os.getpid() and self.profile is None:
+            return  # it was forked by another one
+        if self._rank() or (status is None and self.profile is None):
+            while self._rank():
+                time.sleep(1)  # until the process that answers ends this one
+            return
+        if self.profile is None or max(self.counts) < 2:
+            said = ("The script made one step only, and two are compared at least." if any(self.counts) else
+                    "No optimizer of PyTorch made a step." if not status else
+                    f"The script ended with status {status} before an optimizer of PyTorch made a step.")
+            runner.answer(NoSteps(said, status or 0))
+        self.over = True
+        try:
+            self.profile.stop()
+            runner.answer(self._run(self.profile))
+        except Exception as error:
+            runner.answer(runner.failure(error))
+
+    def _run(self, profile: Profiler) -> Run:
+        program = LiveProgram(self.main, calling(), self.made)
+        names = names_of_weights(program)
+        weights = {}
+        for number, one in enumerate(self.parameters):
+            gradient = None if one.grad is None else to_numpy(one.grad)
+            weights[number] = Weight(names.get(id(one), f"parameter {number}"), to_numpy(one), gradient)
+        start = {number: Weight(weights[number].name, values) for number, values in self.start.items()}
+        found = Run(profile.tables, start, weights, self.losses)
+        for number, (one, sizes) in enumerate(zip(self.optimizers, self.sizes, strict=True)):
+            path = program.path_of(one) or str(number)
+            found.states[f"{type(one).__name__} ({path})"] = sizes
+        found.step = " and ".join(f"{what}{line and f' in {line}'}" for what, line in self.where.items())
+        look = Look(program, profile)
+        found.candidates = [_sendable(one) for remedy in remedies if remedy.of_torch for one in remedy.find(look)]
+        return found
+
+
+def _sendable(candidate: Candidate) -> Candidate:
+    """A candidate without the objects of this process: its edits are what is tried."""
+    return replace(candidate, change=None, transposed=(), otherwise=tuple(map(_sendable, candidate.otherwise)))
+
+
+def _placed(make: Callable[..., None], made: weakref.WeakKeyDictionary[Any, Place]) -> Callable[..., None]:  # Any: modules
+    """The ``__init__`` of a layer that notes which call of the program makes it."""
+    @functools.wraps(make)
+    def noted(self: Torch, *args: Torch, **kwargs: Torch) -> None:
+        make(self, *args, **kwargs)
+        frame = calling()
+        if frame is not None:
+            made[self] = place_of(frame)
+    return noted
+
+
+def _line(frame: types.FrameType | None) -> str:
+    return "" if frame is None else f"{name_of_file(frame.f_code.co_filename)}:{frame.f_lineno}"

@@ -1,0 +1,245 @@
+"""``sparsekit fix`` on PyTorch scripts as they are: the step is found whoever makes it, and the script alone is judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparsekit.cli import main
+from sparsekit.fixes import profile_of
+from sparsekit.fixes.whole_run import NoSteps
+
+HEAD = '''
+import argparse, os, sys, threading
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.EmbeddingBag(ROWS, 8)
+        self.out = nn.Linear(8, 3)
+
+    def forward(self, tokens):
+        return self.out(self.first(tokens))
+
+
+def batch(number):
+    made = torch.Generator().manual_seed(number)
+    return torch.randint(ROWS, (32, 6), generator=made), torch.randint(3, (32,), generator=made)
+
+
+ROWS = 5000
+'''
+
+LOOP = '''
+model = Model()
+optimizer = torch.optim.{optimizer}
+log = open(os.devnull, "w")
+for number in range(9):
+    tokens, labels = batch(number)
+    prediction = model(tokens)
+    loss = F.cross_entropy(prediction, labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(number, loss.item(), file=log)
+'''
+
+SGD = LOOP.format(optimizer="SGD(model.parameters(), lr=0.1)")
+
+
+def within(head, lines):
+    """A function of the lines."""
+    return f"\n{head}\n" + "".join(f"    {line}\n" for line in lines.strip().splitlines())
+
+
+ARGPARSE = within("def main(rate):", SGD.replace("0.1", "rate")) + '''
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float, required=True)
+    main(parser.parse_args().rate)
+'''
+
+IMPORTED = '''
+from own_trainer import Trainer
+
+model = Model()
+model.register_forward_hook(lambda *given: None)
+Trainer(model, torch.optim.Adagrad(model.parameters(), lr=0.1)).fit(map(batch, range(9)))
+'''
+
+TRAINER = '''
+import torch.nn.functional as F
+
+
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def fit(self, batches):
+        for tokens, labels in batches:
+            self.optimizer.zero_grad()
+            F.cross_entropy(self.model(tokens), labels).backward()
+            self.optimizer.step()
+'''
+
+THREAD = within("def work():", SGD) + "\nthread = threading.Thread(target=work)\nthread.start()\nthread.join()\n"
+
+ACCUMULATED = '''
+from torch.utils.checkpoint import checkpoint
+
+model = Model()
+optimizers = torch.optim.Adagrad(model.first.parameters(), lr=0.1), torch.optim.AdamW(model.out.parameters())
+for number in range(18):
+    tokens, labels = batch(number)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = F.cross_entropy(checkpoint(model, tokens, use_reentrant=False), labels) / 2
+    loss.backward()
+    if number % 2:
+        for one in optimizers:
+            one.step()
+            one.zero_grad()
+'''
+
+PROCESSES = within("def work(rank):", '''
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="{port}")
+torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
+torch.manual_seed(0)
+model = nn.parallel.DistributedDataParallel(Model())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for number in range(9):
+    tokens, labels = batch(2 * number + rank)
+    optimizer.zero_grad()
+    F.cross_entropy(model(tokens), labels).backward()
+    optimizer.step()
+''') + '\n\nif __name__ == "__main__":\n    torch.multiprocessing.spawn(work, nprocs=2)\n'
+
+HOT = '''
+weight, out = torch.rand(ROWS, 8, requires_grad=True), torch.rand(8, 3, requires_grad=True)
+optimizer = torch.optim.SGD([weight, out], lr=0.1)
+for number in range(9):
+    tokens, labels = batch(number)
+    hidden = F.one_hot(tokens[:, 0], ROWS).float() @ weight
+    optimizer.zero_grad()
+    F.cross_entropy(hidden @ out, labels).backward()
+    optimizer.step()
+'''
+
+#: Name -> the script, its arguments, and what its patch has.
+MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0.1"), "sparse=True"),
+          "imported": (IMPORTED, (), "sparse=True"), "thread": (THREAD, (), "sparse=True"),
+          "accumulated": (ACCUMULATED, (), "sparse=True"), "processes": (PROCESSES, (), "sparse=True"),
+          "hot": (HOT, (), "F.embedding(tokens[:, 0], weight)")}
+
+#: Those that are run every time: a process takes seconds to import PyTorch.
+QUICK = ("argparse", "imported")
+
+
+def port():
+    """A port of this machine that nothing listens on."""
+    import socket
+
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture
+def fix(torch, tmp_path, monkeypatch, capsys):
+    """Runs the command on a script; its status and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(Path(profile_of.__code__.co_filename).parents[2])
+    (tmp_path / "own_trainer.py").write_text(TRAINER)
+
+    def run(text, *arguments, options=()):
+        (tmp_path / "train.py").write_text(HEAD + text.replace("{port}", str(port())))
+        status = main(["fix", *options, "train.py", *arguments])
+        return status, capsys.readouterr()
+    return run
+
+
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in MENDED])
+def test_the_step_is_where_an_optimizer_steps_and_the_patch_is_of_the_programs_lines(fix, tmp_path, name):
+    text, arguments, line = MENDED[name]
+    status, printed = fix(text, *arguments)
+    assert status == 0
+    assert "The step is backward() in " in printed.err
+    assert " holds " in printed.out
+    patch = (tmp_path / "train.patch").read_text()
+    assert [one for one in patch.splitlines() if one.startswith("+") and line in one]
+    assert (tmp_path / "train.py").read_text().startswith(HEAD)
+    assert "sparse=True" not in (tmp_path / "train.py").read_text()
+
+
+def test_a_fix_that_grows_or_that_pytorch_refuses_is_refused(fix, tmp_path):
+    _, printed = fix(LOOP.format(optimizer="SGD(model.parameters(), lr=0.1, momentum=0.9)"))
+    assert "the state of SGD (optimizer) grows by" in printed.out
+    clipped = "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step"
+    _, printed = fix(SGD.replace("    optimizer.step", clipped))
+    assert "refused" in printed.out
+    assert "linalg_vector_norm" in printed.out
+    assert not (tmp_path / "train.patch").exists()
+
+
+def test_what_cannot_be_judged_is_said_in_one_sentence(fix):
+    status, printed = fix("import sys\nsys.exit(3)\n")
+    assert status == 3
+    assert "status 3 before an optimizer" in printed.err
+    status, printed = fix("x = 1\n")
+    assert status == 2
+    assert "No optimizer of PyTorch made a step." in printed.err
+    assert "Hint: give the script the arguments" in printed.err
+    _, printed = fix("raise ValueError('no data')\n")
+    assert "No fix was tried. The step raises ValueError: no data" in printed.out
+    _, printed = fix(SGD.replace("loss =", "loss = torch.rand(1, generator=torch.Generator().manual_seed(os.getpid())) *"))
+    assert "Two runs of the unchanged program differ" in printed.out
+
+
+def test_the_written_test_holds_for_the_mended_script_only(fix, tmp_path):
+    from sparsekit.base.errors import ContractError
+
+    fix(SGD, options=("--contract", "test_kept.py"))
+    names = {}
+    exec((tmp_path / "test_kept.py").read_text(), names)
+    with pytest.raises(ContractError):
+        names["test_train_keeps_its_fixes"]()
+    text = (tmp_path / "train.py").read_text()
+    (tmp_path / "train.py").write_text(text.replace("EmbeddingBag(ROWS, 8)", "EmbeddingBag(ROWS, 8, sparse=True)"))
+    names["test_train_keeps_its_fixes"]()
+
+
+def test_steps_of_a_script_are_profiled_from_its_second_on(torch, tmp_path):
+    (tmp_path / "train.py").write_text(HEAD + SGD)
+    prof = profile_of(tmp_path / "train.py", steps=2)
+    updates = {record["line"] for record in prof.records if record["lane"] == "update" and record["kind"] == "op"}
+    assert len(updates) == 1
+    assert prof.table(of="gradients").rows[0]["times"] == 2
+    (tmp_path / "train.py").write_text(HEAD + SGD.replace("9", "1"))
+    with pytest.raises(NoSteps, match="one step only"):
+        profile_of(tmp_path / "train.py", steps=2)
+
+
+@pytest.mark.thorough
+def test_a_fix_that_holds_gives_the_same_training_for_a_thousand_steps(torch):
+    names = {}
+    exec(HEAD.replace("ROWS = 5000", ""), names)
+    names["ROWS"] = 5000
+    sides = []
+    for sparse in (False, True):
+        torch.manual_seed(0)
+        model = names["Model"]()
+        model.first.sparse = sparse
+        optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+        for number in range(1000):
+            tokens, labels = names["batch"](number)
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(tokens), labels).backward()
+            optimizer.step()
+        sides.append(model)
+    for one, other in zip(*(side.parameters() for side in sides), strict=True):
+        assert torch.allclose(one, other, rtol=1e-3, atol=1e-4)

@@ -7,7 +7,6 @@ import pytest
 import sparsekit as mx
 from sparsekit.dist.transport import LocalCluster
 
-from .mortal import run
 from .test_trainer import same
 
 FEATURES, BATCH, SAMPLES = 900, 8, 48

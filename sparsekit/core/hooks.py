@@ -84,7 +84,7 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "exchange", "wait", "serve", "apply", "journal",
+LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "exchange", "wait", "serve", "apply", "snapshot",
          "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
 

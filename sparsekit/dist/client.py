@@ -176,6 +176,9 @@ class Client:
         if reasons:
             first = reasons[0]
             ranks = sorted({rank for one in reasons for rank in one.ranks})
+            if waited >= self.timeout:
+                for rank in ranks:
+                    self._waited[rank] += waited
             place = what or (f"step {first.step}" if first.key is None else f"key {first.key!r}, step {first.step}")
             return (f"Rank {self.rank} has waited {waited:.0f} s for rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))} "
                     f"({place}).", {"key": first.key, "step": first.step})
@@ -374,7 +377,8 @@ class Client:
     def _exchange(self, pulls: Sequence[tuple[Pull, ...]], leaves: bool = False) -> dict[int, tuple[Array, ...]]:
         """Send what is held to all servers, and ask for values of some."""
         moves = bool(self._held_keys or self._ended or leaves)
-        shards = [shard for shard in range(self.shards) if moves or pulls[shard]]
+        every = self._ended or leaves or self._capture is not None  # a step ends on all servers
+        shards = [shard for shard in range(self.shards) if every and moves or self._held[shard] or pulls[shard]]
         if not shards:
             return {}
         if moves:
@@ -382,10 +386,10 @@ class Client:
         home = self.rank % self.shards
         messages = [Exchange(self.rank, self._number, tuple(self._held[shard]), pulls[shard], self._settings, self._ended,
                              self._state if shard == home else None, self._new_mark, leaves) for shard in shards]
-        replies: list[Answer] = self._call([(shard, "exchange", (message,))
-                                            for shard, message in zip(shards, messages, strict=True)])
         if moves:
             self._empty_hand()
+        replies: list[Answer] = self._call([(shard, "exchange", (message,))
+                                            for shard, message in zip(shards, messages, strict=True)])
         self._marks.update(*(reply.marks for reply in replies))
         self._writing = any(reply.writing for reply in replies)
         return {shard: reply.values for shard, reply in zip(shards, replies, strict=True)}

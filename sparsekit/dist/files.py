@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -169,15 +170,18 @@ class Snapshots:
     ----------
     life : int
         Number of this run among those in the folder, from 1.
+    seed : int
+        From which workers of all runs in the folder draw random numbers.
     last : int
         Step of the newest snapshot that counts, or from which the run goes on; 0 if there is none.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.last = folder, 0
-        count = folder / "runs"
-        self.life = 1 + (int(count.read_text() or 0) if count.exists() else 0)
-        self._write_whole(count, str(self.life))
+        runs = folder / "runs"
+        before = json.loads(runs.read_text()) if runs.exists() else [0, random.SystemRandom().getrandbits(32)]
+        self.life, self.seed = before[0] + 1, before[1]
+        self._write_whole(runs, json.dumps([self.life, self.seed]))
         self._refused: set[str] = set()
         self._parts: dict[int, dict[int, dict[str, Any]]] = {}  # Any: JSON
 

@@ -93,8 +93,8 @@ class Partition:
     def __init__(self, key: Key, spec: KeySpec, shards: int) -> None:
         self.shape, self.shards = spec.shape, shards
         self.rows = spec.shape[0] if spec.shape else 1
-        how, _, number = spec.placement.partition(":")
-        #: Server that each round begins with, or None if the rounds take turns.
+        how, _, number = dealt(spec).placement.partition(":")
+        #: Server that each round begins with, or None if they take turns.
         self._first: int | None = None
         self._seed = zlib.crc32(repr(key).encode())
         if how == "whole":

@@ -202,8 +202,8 @@ class Server:
         while not ready():
             reason = self._waits[rank] = why()
             if lost := self.lost_ranks.intersection(reason.ranks):
-                raise LostWorkerError(f"Worker {min(lost)} has ended, and other workers wait for {_what(reason)}.", rank=min(lost),
-                                      key=reason.key, step=reason.step,
+                raise LostWorkerError(f"Worker {min(lost)} has ended without {_what(reason)}, for which other workers wait.",
+                                      rank=min(lost), key=reason.key, step=reason.step,
                                       hint="workers that end early call leave() after their last batch.")
             if self._change is None:
                 self._change = asyncio.get_running_loop().create_future()

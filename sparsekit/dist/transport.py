@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -102,10 +103,11 @@ class LocalCluster:
 
     def __init__(self, shards: int = 1, workers: int = 1, staleness: int | None = None) -> None:
         check_numbers(shards=shards, workers=workers)
-        check_settings("sync", staleness)
+        check_settings(staleness)
         self.setup = Setup(workers, shards, staleness=staleness)
         self.loop = asyncio.new_event_loop()
-        threading.Thread(target=self.loop.run_forever, name="servers", daemon=True).start()
+        threading.Thread(target=_serve, args=(self.loop,), name="servers", daemon=True).start()
+        self.close = weakref.finalize(self, self.loop.call_soon_threadsafe, self.loop.stop)
         self.servers = [Server(index) for index in range(shards)]
         for server in self.servers:
             asyncio.run_coroutine_threadsafe(server.restore(1, self.setup, None), self.loop).result()
@@ -160,9 +162,11 @@ class LocalCluster:
             raise errors[0]
         return results
 
-    def close(self) -> None:
-        """Stop the servers."""
-        self.loop.call_soon_threadsafe(self.loop.stop)
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped."""
+    loop.run_forever()
+    loop.close()
 
 
 class LocalTransport:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd import pause
-from ..base.errors import ParameterError, UnsupportedError
+from ..base.errors import InitializationError, ParameterError, UnsupportedError
 from ..core import device
 from ..ndarray import array, sparse
 from ..optimizer.updater import UpdateLane, Updater
@@ -69,8 +69,18 @@ class TrainerServers:
             raise ParameterError("Cannot set update_on_kvstore=False when training in async mode.",
                                  hint="leave update_on_kvstore out.")
 
-    def introduce(self) -> None:
-        """Put the parameters that have values, and are not there yet, into the servers; every worker gets those of rank 0."""
+    def introduce(self, all_of_them: bool = False) -> None:
+        """Put the parameters that have values, and are not there yet, into the servers; every worker gets those of rank 0.
+
+        Raises
+        ------
+        InitializationError
+            If a parameter has no values, and ``all_of_them`` must have.
+        """
+        absent = next((one for one in self._trainer._params if not one._arrays), None) if all_of_them else None
+        if absent is not None:
+            raise InitializationError(f"Parameter '{absent.name}' has no values yet.",
+                                      hint="say its shape, or call the network on a batch before kv.resume().")
         new = [(number, one) for number, one in enumerate(self._trainer._params) if number not in self._known and one._arrays]
         if not new:
             return

@@ -191,7 +191,7 @@ class DistKVStore(KVStoreBase):
         return self._client.steps
 
     def resume(self, get: Callable[[], object] | None = None, set: Callable[[Any], object] | None = None,
-               kept: Kept | None = None) -> int:
+               trainer: Any = None) -> int:
         """Say what the state of this worker's loop is, go back to where the last snapshot has it, and return the steps done.
 
         A loop by hand calls it once, after ``init`` and ``set_optimizer`` and before its first step, on every worker, and
@@ -209,9 +209,8 @@ class DistKVStore(KVStoreBase):
             arrays, and lists, tuples and dicts of these.
         set : callable, optional
             ``set(state)`` takes what ``get`` returned.
-        kept : optional
-            What the library itself keeps, such as a ``Trainer`` with ``update_on_kvstore=False``: an object with methods
-            ``_kept()`` and ``_take_kept(state)``.
+        trainer : gluon.Trainer, optional
+            A trainer on this store whose steps the loop makes; then also its parameters are those of the snapshot.
 
         Returns
         -------
@@ -219,8 +218,8 @@ class DistKVStore(KVStoreBase):
 
         Raises
         ------
-        MismatchError
-            If the snapshot is of another number of workers.
+        InitializationError
+            If a parameter of the trainer has no values yet.
 
         Examples
         --------
@@ -231,6 +230,9 @@ class DistKVStore(KVStoreBase):
         ...     kv.pull("weight", out=weight)
         ...     kv.end_step()
         """
+        kept = None if trainer is None else trainer._servers
+        if kept is not None:
+            kept.introduce(all_of_them=True)
         state = self._client.resume(lambda: self._state_of(get, kept), skips=False)
         if state is not None:
             self._take_state(state, set, kept)

@@ -21,7 +21,7 @@ from .world import FROZEN, MEMORY, World, WrongError, small_blocks
 
 #: Optimizers of the histories, with settings that use their states.
 OPTIMIZERS = (
-    None, ("sgd", {"momentum": 0.9}), ("adam", {}), ("adagrad", {"wd": 0.01}), ("nadam", {}), ("ftrl", {}),
+    None, ("sgld", {}), ("lamb", {}), ("sgd", {"momentum": 0.9}), ("adam", {}), ("adagrad", {"wd": 0.01}), ("nadam", {}), ("ftrl", {}),
     ("adam", {"lazy_update": False}), ("dcasgd", {"momentum": 0.5}), ("groupadagrad", {}), ("lamb", {}), ("lars", {"momentum": 0.9}),
     ("sgd", {"lazy_update": False, "wd": 0.1}), ("sgld", {}),
 )
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     def of(seed):
         random = np.random.default_rng([seed, 1])
         kind = KINDS[seed % len(KINDS)]
-        workers, steps = int(random.choice([2, 3])), int(random.integers(7, 13))
+        workers, steps = int(random.choice([2, 3])), int(random.integers(9, 14))
         optimizer = OPTIMIZERS[int(random.integers(len(OPTIMIZERS)))]
         leaves = tuple(int(random.integers(1, steps)) if random.random() < 0.15 and kind == "store" else steps
                        for _ in range(workers))
@@ -281,7 +281,7 @@ class Faults:
     def __init__(self, seed, steps):
         self.random = np.random.default_rng([seed, 6])
         count = int(self.random.integers(1, 4))
-        self.left = sorted(int(step) for step in self.random.integers(2, max(3, steps), count))
+        self.left = sorted(int(step) for step in self.random.integers(5, steps + 1, count))
         self.due = None
 
     def step(self, step):
@@ -293,7 +293,7 @@ class Faults:
     async def __call__(self, world):
         self.due = asyncio.Queue()
         random, kinds = self.random, ("kill_server", "kill_worker", "freeze_server", "freeze_worker", "kill_machine", "kill_driver",
-                                      "damage", "fill_disk")
+                                      "kill_driver", "damage", "damage", "fill_disk")
         while True:
             await self.due.get()
             await asyncio.sleep(random.exponential(0.01))
@@ -372,7 +372,7 @@ def same(found, wanted):
 
 def made(plan, faults, seed, folder=None):
     random, program = np.random.default_rng([seed, 7]), PROGRAMS[plan.kind]
-    setup = {"every": int(random.choice([2, 3, 4]))} if random.random() < 0.7 else {"seconds": 0.02}
+    setup = {"every": int(random.choice([2, 3]))} if random.random() < 0.7 else {"seconds": 0.02}
     world = Disturbed(lambda world, rank: program(world, plan, rank), plan.workers, int(random.integers(1, 4)), seed,
                       chaos=faults is not None, folder=folder, staleness=plan.staleness, **setup)
     world.faults = faults

@@ -189,6 +189,7 @@ class World:
         self.program, self.chaos = program, chaos
         self.random = np.random.default_rng([seed, 5])
         self.loop = Loop()
+        self.loop.set_exception_handler(lambda loop, about: None)  # of tasks of processes that have been killed
         self.own = folder is None
         self.folder = Path(folder or tempfile.mkdtemp(prefix="world-", dir=MEMORY))
         self.setup = Setup(workers, servers, str(self.folder), f"token-{uuid.uuid4().hex}", timeout=60.0, **setup)
@@ -254,12 +255,8 @@ class World:
     async def drive(self):
         """Begin epochs until all workers have ended."""
         snapshots = Snapshots(self.folder)
-        self.snapshots, epochs = snapshots, 0
+        self.snapshots, self.epoch = snapshots, snapshots.life * 1000
         while True:
-            epochs += 1
-            if epochs > 40:
-                raise WrongError("the run goes back for ever")
-            self.epoch = snapshots.life * 1000 + epochs
             manifest = await self.restored(snapshots)
             self.counts["went back to a snapshot"] += manifest is not None
             self.at = {}
@@ -274,6 +271,9 @@ class World:
     async def restored(self, snapshots):
         """All servers at the newest snapshot that is whole."""
         while True:
+            self.epoch += 1
+            if self.epoch % 1000 > 40:
+                raise WrongError("the run goes back for ever")
             manifest, warnings = snapshots.begin()
             self.warnings += warnings
             for index in range(self.setup.servers):

@@ -180,11 +180,12 @@ class Client:
                 for rank in ranks:
                     self._waited[rank] += waited
             place = what or (f"step {first.step}" if first.key is None else f"key {first.key!r}, step {first.step}")
-            return (f"Rank {self.rank} has waited {waited:.0f} s for rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))} "
-                    f"({place}).", {"key": first.key, "step": first.step})
+            named = f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+            text = f"Rank {self.rank} has waited {waited:.0f} s for {named} ({place})."
+            return text, {"key": first.key, "step": first.step}
         late = silent or servers
-        return (f"Rank {self.rank} has waited {waited:.0f} s for server{'s' * (len(late) > 1)} {', '.join(map(str, late))} to answer "
-                f"{what or requests[0][1]!r}.", {})
+        named = f"server{'s' * (len(late) > 1)} {', '.join(map(str, late))}"
+        return f"Rank {self.rank} has waited {waited:.0f} s for {named} to answer {what or requests[0][1]!r}.", {}
 
     def _call(self, requests: Sequence[Request], what: str = "") -> list[Any]:  # Any: as ``ask``
         """``ask``, counted, and noted where a profiler records."""
@@ -378,7 +379,7 @@ class Client:
         """Send what is held to all servers, and ask for values of some."""
         moves = bool(self._held_keys or self._ended or leaves)
         every = self._ended or leaves or self._capture is not None  # a step ends on all servers
-        shards = [shard for shard in range(self.shards) if every and moves or self._held[shard] or pulls[shard]]
+        shards = [shard for shard in range(self.shards) if (every and moves) or self._held[shard] or pulls[shard]]
         if not shards:
             return {}
         if moves:
@@ -529,7 +530,8 @@ class Client:
         """
         with self._lock:
             self.mode = mode
-            self._policy, *_ = self.ask([(shard, "hello", (self.rank, mode)) for shard in range(self.shards)], None, "the servers")
+            requests = [(shard, "hello", (self.rank, mode)) for shard in range(self.shards)]
+            self._policy, *_ = self.ask(requests, None, "the servers")
 
     def set_optimizer(self, text: str, policy: str) -> None:
         """Have the servers make a step of an optimizer with each sum; that of rank 0 counts.

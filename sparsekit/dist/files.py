@@ -23,7 +23,7 @@ from ..kernels.cpu.checksum import crc32
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["DamagedError", "Layout", "PartFile", "Snapshots", "read_part"]
+__all__ = ["DamagedError", "Layout", "PartFile", "Snapshots", "bytes_of", "read_part"]
 
 _MANIFEST = re.compile(r"step-(\d{9,})\.(\d+)\.json")
 _PART = re.compile(r"step-(\d{9,})\.(\d+)\.part-\d+")
@@ -55,6 +55,12 @@ class Layout(NamedTuple):
         return range(0, max(self.rows, 1), self.per)
 
 
+def bytes_of(array: Array) -> memoryview:
+    """The bytes of a contiguous array, in its memory."""
+    flat: Any = array.reshape(-1).view(np.uint8)  # Any: before Python 3.12 there is no type of buffers
+    return memoryview(flat)
+
+
 class PartFile:
     """Writes a part: a header, then chunks in their order.
 
@@ -62,11 +68,11 @@ class PartFile:
     ----------
     path : Path
         Must not exist.
-    about : JSON
+    about : str
     layouts : list of Layout
     """
 
-    def __init__(self, path: Path, about: Any, layouts: Sequence[Layout]) -> None:  # Any: JSON
+    def __init__(self, path: Path, about: str, layouts: Sequence[Layout]) -> None:
         self.path = path
         self._checksums: list[int] = []
         self._header = json.dumps({"about": about, "layouts": [list(one) for one in layouts]}).encode()
@@ -87,7 +93,7 @@ class PartFile:
         checksum = 0
         for one in arrays:
             if one.size:
-                data = memoryview(one.reshape(-1).view(np.uint8))
+                data = bytes_of(one)
                 checksum = crc32(data, checksum)
                 self._write(data)
         self._checksums.append(checksum)
@@ -106,7 +112,7 @@ class PartFile:
         self.path.unlink(missing_ok=True)
 
 
-def read_part(folder: Path, told: dict[str, Any]) -> Iterator[Any]:  # Any: JSON; then chunks
+def read_part(folder: Path, told: dict[str, Any]) -> Iterator[Any]:  # Any: JSON; the text, then chunks
     """The ``about`` of a part, then ``(layout, first row, rows of each array)`` of each chunk, all of them checked.
 
     Raises
@@ -136,7 +142,7 @@ def _read_chunk(file: Any, path: Path, layout: Layout, first: int, wanted: int) 
     count, checksum, found = min(layout.per, layout.rows - first), 0, []
     for dtype, shape in layout.arrays:
         rows = np.empty((count, *shape[1:]), dtype)
-        data = memoryview(rows.reshape(-1).view(np.uint8))
+        data = bytes_of(rows)
         if file.readinto(data) != len(data):
             raise _damaged(path, "ends too early")
         checksum = crc32(data, checksum) if len(data) else checksum
@@ -198,7 +204,8 @@ class Snapshots:
         whole, damaged = self._manifests()
         usable = [one for one in whole if one["path"] not in self._refused]
         if not usable and (damaged or self._refused):
-            raise LostDataError(f"No snapshot in {self.folder} is whole; damaged: {', '.join(sorted({*damaged, *self._refused}))}.",
+            names = ", ".join(sorted({*damaged, *self._refused}))
+            raise LostDataError(f"No snapshot in {self.folder} is whole; damaged: {names}.",
                                 hint="restore the files, or begin anew in another folder.")
         warnings = [f"The snapshot {path} is damaged, and is not used." for path in damaged]
         named = {part["file"] for one in whole for part in one["parts"]}

@@ -2,8 +2,8 @@
 
 It is run as a program, with the cluster's folder and options of ``ray start``, and a mark in its environment, which Ray's
 processes inherit and no other program has.  It prints the address of the cluster and waits for the end of its input.  Then
-it ends what is left of Ray, and removes the folder.  A process is ended if it has the mark, by its number and the time when it was
-started: neither its name nor its command tell whose it is.
+it ends what is left of Ray, and removes the folder.  A process is ended if it has the mark, by its number and the time when
+it was started: neither its name nor its command tell whose it is.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ def started(folder: str, options: Sequence[str]) -> dict[str, str]:
     said = ""
     for _ in range(TRIES):
         port, *others = free_ports(1 + len(PORTS))
-        command = [sys.executable, "-P", "-m", "ray.scripts.scripts", "start", "--head", f"--port={port}", f"--temp-dir={folder}", *options,
+        command = [sys.executable, "-P", "-m", "ray.scripts.scripts", "start", "--head", f"--port={port}", f"--temp-dir={folder}",
+                   *options,
                    *(f"--{name}={number}" for name, number in zip(PORTS, others, strict=True))]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         host = re.search(r"Local node IP: (\S+)", done.stdout)

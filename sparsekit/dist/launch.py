@@ -79,10 +79,10 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     In each process, ``mx.kv.create("dist_sync")`` makes a store whose values are kept by the servers.  Its ``rank`` and
     ``num_workers`` determine the worker's part of the data.
 
-    At the end of some steps, all servers write a snapshot.  When a process or a machine is lost, all workers start anew, and go on
-    from the last snapshot.  Trainers, modules and estimators know when a step ends; a loop by hand says so by
-    ``kv.resume()`` and ``kv.end_step()``.  Each worker begins with generators of random numbers of its own seed, which is the same
-    each time that it starts.
+    At the end of some steps, all servers write a snapshot.  When a process or a machine is lost, all workers start anew, and go
+    on from the last snapshot.  Trainers, modules and estimators know when a step ends; a loop by hand says so by
+    ``kv.resume()`` and ``kv.end_step()``.  Each worker begins with generators of random numbers of its own seed, which is the
+    same each time that it starts.
 
     Parameters
     ----------
@@ -99,8 +99,8 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     every : int, optional
         Steps between two snapshots.
     seconds : float, optional
-        Seconds between two snapshots, if ``every`` is not given; None takes none.  A snapshot that is due while another one is being
-        written is skipped.
+        Seconds between two snapshots, if ``every`` is not given; None takes none.  A snapshot that is due while another one is
+        being written is skipped.
     staleness : int, optional
         Largest number of steps by which a worker may be ahead of the slowest worker with a store of the kind ``"dist_async"``;
         unlimited by default, and 64 where snapshots are taken.
@@ -116,8 +116,8 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     frozen_after : float
         Seconds after which a process that does not answer is ended.
     strict : bool
-        Whether each worker, and each server, must be on another machine.  By default they are if there are so many machines, else as
-        far apart as possible.
+        Whether each worker, and each server, must be on another machine.  By default they are if there are so many machines,
+        else as far apart as possible.
     worker_options, server_options : dict, optional
         Options of Ray for these processes, such as ``{"num_cpus": 4}``.
     profile : bool
@@ -169,7 +169,8 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
         raise DistError(expected("restarts", "an integer of at least 0", restarts), hint="pass 3, for instance.")
     snaps = every is not None or seconds is not None
     with cluster_of(address) as cluster, job_folder(folder, resume, snaps, cluster.folder) as place:
-        setup = Setup(workers, servers, place, "" if place is None else new_token(place), every, seconds, staleness, timeout, profile)
+        token = "" if place is None else new_token(place)
+        setup = Setup(workers, servers, place, token, every, seconds, staleness, timeout, profile)
         options = engine().Options(dict(worker_options or {}), dict(server_options or {}), strict, frozen_after, place_within,
                                    restarts=restarts)
         function = _Program(fn, tuple(args), dict(kwargs or {}))
@@ -272,8 +273,8 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
     Worker processes that another program starts, on one machine or on several, all call it with the same ``address``, ``job`` and
     numbers, and with their own ``rank``.  They can then make a store with ``mx.kv.create("dist_sync")``.  The first process
     starts the servers.  The servers end when every worker has called ``disconnect``; a process that exits normally calls it.
-    With a ``folder``, the servers take snapshots.  If a server or a worker ends, the calls of all others raise an error, and whoever
-    has started the workers starts all of them again; they go on from the last snapshot.
+    With a ``folder``, the servers take snapshots.  If a server or a worker ends, the calls of all others raise an error, and
+    whoever has started the workers starts all of them again; they go on from the last snapshot.
 
     Parameters
     ----------
@@ -430,8 +431,9 @@ def kill_server(index: int) -> None:
         If there is no such server.
     """
     way = current()
-    if not is_number_below(index, way.shards):
-        raise DistError(expected("index", f"the number of a server, from 0 to {way.shards - 1}", index),
+    count = way.setup.servers
+    if not is_number_below(index, count):
+        raise DistError(expected("index", f"the number of a server, from 0 to {count - 1}", index),
                         hint="mx.dist.servers() lists them.")
     way.kill(index)
 
@@ -472,7 +474,8 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--seconds", type=float, default=30.0, metavar="S", help="seconds between two snapshots (default: 30)")
     found.add_argument("--staleness", type=int, metavar="N", help="steps that a worker may be ahead of the slowest (async)")
     found.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="longest wait (default: 120)")
-    found.add_argument("--restarts", type=int, default=3, metavar="N", help="how often the run goes back to one snapshot (default: 3)")
+    found.add_argument("--restarts", type=int, default=3, metavar="N",
+                       help="how often the run goes back to one snapshot (default: 3)")
     found.add_argument("script", metavar="SCRIPT", help="Python script to run")
     found.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
     return found

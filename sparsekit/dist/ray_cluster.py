@@ -51,8 +51,8 @@ from .server import Server
 if TYPE_CHECKING:
     from .seen import Request
 
-__all__ = ["Cluster", "Driver", "Group", "Options", "RayTransport", "join", "keeper_of", "load_ray", "part", "pickled", "portable",
-           "servers_of", "stop_keeper", "unpickled"]
+__all__ = ["Cluster", "Driver", "Group", "Options", "RayTransport", "join", "keeper_of", "load_ray", "part", "pickled",
+           "portable", "servers_of", "stop_keeper", "unpickled"]
 
 #: The namespace of all actors, in which their names are looked up.
 NAMESPACE = "sparsekit"
@@ -208,8 +208,8 @@ class Cluster:
         """Join a running cluster."""
         host, _, port = address.rpartition(":")
         if _alone and log_to_driver:
-            raise NoClusterError(f"The cluster at {address} cannot be joined: Ray has been imported here for clusters of this machine.",
-                                 hint="call mx.dist.connect(address) or mx.dist.run(..., address=address) in a fresh process, first.")
+            raise NoClusterError(f"The cluster at {address} cannot be joined: Ray has been imported here for clusters of this "
+                                 "machine.", hint="join it in a fresh process, by mx.dist.connect(address).")
         try:
             if host and port.isdigit():
                 socket.create_connection((host, int(port)), timeout=5.0).close()
@@ -509,7 +509,13 @@ class Group:
                 for place in range(max(workers, servers))]
 
     def _find_places(self) -> None:
-        """Reserve places: each on another machine if there are so many, or if that is asked for; else as far apart as possible."""
+        """Reserve places, each on another machine if there are so many or if that is asked for, else as far apart as possible.
+
+        Raises
+        ------
+        NoRoomError
+            If there is no room.
+        """
         bundles, end = self._bundles(), time.monotonic() + self.options.place_within
         while True:
             nodes = self._machines()
@@ -525,8 +531,8 @@ class Group:
                 if time.monotonic() > end:
                     names = sorted({name for one in bundles for name in one})
                     room = [{name: one["Resources"].get(name, 0) for name in names} for one in nodes]
-                    raise NoRoomError(f"The cluster has no room for {len(bundles)} places of {bundles[0]} ({policy}): its machines "
-                                      f"have {room}.", hint="start more machines, or ask for less.") from None
+                    raise NoRoomError(f"The cluster has no room for {len(bundles)} places of {bundles[0]} ({policy}): its "
+                                      f"machines have {room}.", hint="start more machines, or ask for less.") from None
 
     def _remove_places(self) -> None:
         if self._place is not None:
@@ -534,7 +540,8 @@ class Group:
                 within(SOON, "a placement group", self.ray.util.remove_placement_group, self._place)
             self._place = None
 
-    def made(self, cls: type, place: int, options: Mapping[str, Any], ping: str, **more: Any) -> Any:  # Any: Ray's options; an actor
+    # Any: Ray's options, and an actor
+    def made(self, cls: type, place: int, options: Mapping[str, Any], ping: str, **more: Any) -> Any:
         """A class as an actor in a place; its ping has a thread of its own."""
         strategy = self.ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(self._place, place)
         method = self.ray.method(concurrency_group="life")(vars(cls)[ping])
@@ -773,7 +780,8 @@ class Driver:
                     return self._watch()
                 except LostError as lost:
                     tried[self.group.last] += 1
-                    self._go_back(*lost.args, tried[self.group.last])
+                    kind, index, how = lost.args
+                    self._go_back(kind, index, how, tried[self.group.last])
         finally:
             self._end_workers()
             self.group.end()
@@ -823,7 +831,8 @@ class Driver:
         due: dict[Any, float | None] = dict.fromkeys(processes, begun)  # Any: kind and number of a process
         heard: dict[Any, float] = {}  # Any: as above
         asked: dict[Any, Any] = {}  # Any: Ray's references; as above
-        head, values = _HeadWatch(self.ray, max(self.options.frozen_after, SOON)), {}
+        head = _HeadWatch(self.ray, max(self.options.frozen_after, SOON))
+        values: dict[int, bytes] = {}
         while len(values) < self.setup.workers:
             now = time.monotonic()
             for one in processes:

@@ -27,7 +27,7 @@ from ..optimizer.states import applied_settings, arrays_of, random_of, restored
 from ..optimizer.updater import Updater
 from ..storage import RowSparse
 from .compression import unpack as unpack_bits
-from .files import PartFile
+from .files import PartFile, bytes_of
 from .held import Held, Pending, owned, rows_of, total_of
 from .messages import Answer, Exchange, KeySpec, Setup, Waited, payload_bytes
 from .partition import Partition
@@ -108,7 +108,8 @@ class Server:
         self.loading: dict[Key, list[Array]] = {}
         self.updater: Updater | None = None
         self.random: np.random.Generator | None = None
-        self.policy, self.mode, self.applied = "rows", "sync", None
+        self.policy, self.mode = "rows", "sync"
+        self.applied: str | None = None
         self.numbers = {"optimizer": 0, "states": 0}
         self.settings: dict[int, str] = {}
         self.worker_states: dict[int, tuple[int, str, list[Array]]] = {}
@@ -294,8 +295,9 @@ class Server:
         for name in ("shape", "dtype", "stype"):
             there, here = getattr(held, name), getattr(spec, name)
             if there != here:
-                raise MismatchError(f"Rank {rank} initializes key {key!r} with {name} {here}, but the servers hold {name} {there}.",
-                                    rank=rank, key=key, step=0, hint="every worker passes an array of the same shape and type.")
+                raise MismatchError(f"Rank {rank} initializes key {key!r} with {name} {here}, but the servers hold {name} "
+                                    f"{there}.", rank=rank, key=key, step=0,
+                                    hint="every worker passes an array of the same shape and type.")
 
     def _do_optimizer(self, number: int, brought: dict[int, Any]) -> tuple[bool, str]:  # Any: the text
         """Take the optimizer of the first rank, unless it has been here; whether it has, and where rows lie."""
@@ -378,17 +380,18 @@ class Server:
         rank = message.rank
         if rank in self.stepping:
             return tuple(one for one in self.present if one != rank and self.done[one] < self.done[rank] - ahead)
-        slow = set()
-        for one in (*message.pushes, *message.pulls):
-            last = self.keys[one.key].last
+        slow: set[int] = set()
+        for key in _keys_of(message):
+            last = self.keys[key].last
             slow.update(other for other in self.present if last.get(other, 0) < last.get(rank, 0) - ahead)
         return tuple(sorted(slow))
 
     def _slower(self, message: Exchange, ahead: int) -> Waited:
         rank = message.rank
-        if rank in self.stepping or not (message.pushes or message.pulls):
+        keys = _keys_of(message)
+        if rank in self.stepping or not keys:
             return Waited(None, self.done[rank] - ahead, self._slow(message, ahead))
-        key = (*message.pushes, *message.pulls)[0].key
+        key = keys[0]
         return Waited(key, self.keys[key].last.get(rank, 0) - ahead, self._slow(message, ahead))
 
     def _missing(self, pulled: Iterable[tuple[Held, Any]]) -> Waited:  # Any: pulls
@@ -507,14 +510,16 @@ class Server:
     def _remember(self, rank: int, push: Push) -> None:
         """Keep the checksum of a push, and compare it with that of the same push before the run went back."""
         name = push.key, rank, push.sequence
-        checksum = functools.reduce(lambda value, one: crc32(memoryview(np.ascontiguousarray(one).reshape(-1).view(np.uint8)), value)
-                                    if one.size else value, [one for one in (push.rows, push.values) if one is not None], 0)
+        checksum = 0
+        for one in (push.rows, push.values):
+            if one is not None and one.size:
+                checksum = crc32(bytes_of(np.ascontiguousarray(one)), checksum)
         before = next((sums[name] for sums in reversed(self._sums) if name in sums), None)
         if before is None:
             self._sums[-1][name] = checksum
         elif before != checksum and not self._differs:
-            self._differs = (f"Rank {rank} pushes other numbers to key {push.key!r} for the {push.sequence}-th time than before the "
-                             f"run went back: the program is not deterministic, or its state is not in the snapshot.")
+            self._differs = (f"Rank {rank} pushes other numbers to key {push.key!r} for the {push.sequence}-th time than before "
+                             f"the run went back: the program is not deterministic, or its state is not in the snapshot.")
 
     def _close(self, held: Held) -> None:
         """Make the steps of a key for which every present rank has pushed."""
@@ -568,7 +573,7 @@ class Server:
     # snapshots
 
     def resume(self, call: Call, rank: int) -> tuple[int, str, list[Array]] | None:
-        """The step and the state of a worker at the snapshot from which the run goes on, None if there is none; it says when steps end."""
+        """The step and the state of a worker where the run goes on, None at the beginning; from now on it says when steps end."""
         self.stepping.add(rank)
         self.by_hand.discard(rank)
         return self.worker_states.get(rank)
@@ -593,7 +598,7 @@ class Server:
         self._writing = asyncio.get_running_loop().create_task(self._write_snapshot(floor, path, about, self.capture))
         self.log.note("snapshot", "snapshot", None, None, floor, start, self.clock(), self.nbytes(), None)
 
-    async def _write_snapshot(self, step: int, path: Path, about: dict[str, Any], capture: Capture) -> None:  # Any: JSON
+    async def _write_snapshot(self, step: int, path: Path, about: str, capture: Capture) -> None:
         """Copy and write chunk after chunk; messages are answered in between."""
         epoch, file = self.epoch, None
         try:
@@ -640,6 +645,11 @@ class Server:
                 "rows": [[key, held.rows] for key, held in self.keys.items()],
                 "versions": [[key, held.version] for key, held in self.keys.items()], "left": sorted(self.left),
                 "mode": self.mode, "staleness": setup.staleness, "shards": setup.servers, "workers": setup.workers}
+
+
+def _keys_of(message: Exchange) -> list[Key]:
+    """The keys of a message."""
+    return [*(push.key for push in message.pushes), *(pull.key for pull in message.pulls)]
 
 
 def _what(reason: Waited) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +81,7 @@ class Capture:
         self.aside_bytes += sum(one.nbytes for one in old)
         chunks = rows // self._layouts[key].per
         starts = [0, *(np.flatnonzero(np.diff(chunks)) + 1).tolist(), len(rows)]
-        for start, stop in zip(starts, starts[1:], strict=False):
+        for start, stop in pairwise(starts):
             self._aside.setdefault((key, int(chunks[start])), []).append(
                 (rows[start:stop], [one[start:stop] for one in old]))
 
@@ -111,8 +113,8 @@ def _in_rows(data: Array) -> Array:
 # --------------------------------------------------------------------------- what a server holds
 
 
-def taken(server: Server, step: int) -> tuple[dict[str, Any], Capture]:  # Any: JSON
-    """What a server holds at the end of a step: what is said of it in JSON, and its arrays."""
+def taken(server: Server, step: int) -> tuple[str, Capture]:
+    """What a server holds at the end of a step: what is said of it in JSON, and its arrays; nothing of it changes any more."""
     groups: dict[Key, list[Array]] = {}
     extra: list[Array] = []
     keys = [_described(server, held, groups, extra) for held in server.keys.values()]
@@ -125,7 +127,7 @@ def taken(server: Server, step: int) -> tuple[dict[str, Any], Capture]:  # Any: 
         "random": None if server.random is None else server.random.bit_generator.state, "policy": server.policy,
         "numbers": server.numbers, "settings": list(server.settings.items()), "applied": server.applied,
         "left": sorted(server.left), "step": step, "mode": server.mode, "states": states}
-    return about, Capture(groups, extra)
+    return json.dumps(about), Capture(groups, extra)
 
 
 def _described(server: Server, held: Held, groups: dict[Key, list[Array]], extra: list[Array]) -> list[Any]:  # Any: JSON
@@ -203,7 +205,7 @@ class _Part:
 
     def read(self, chunks: Iterator[Any]) -> None:  # Any: as read_part gives
         """Read the file, and keep what is this server's."""
-        self.about = about = next(chunks)
+        self.about = about = json.loads(next(chunks))
         server, new = self.server, self.server.setup.servers
         if about["optimizer"] is not None:
             self.optimizer = restored(about["optimizer"])
@@ -272,7 +274,8 @@ class _Part:
         if has_state:
             server.updater.states[key], server.updater.states_synced[key] = state, True
         if total is not None:
-            server.sums_of_optimizer()[key] = total
+            known_sums: dict[Any, Any] = server.sums_of_optimizer()  # Any: a sum is one array
+            known_sums[key] = total
 
     def _tree(self, encoded: Any, where: list[Any], arrays: list[Array], held: Held) -> State:  # Any: JSON
         found: dict[str, NDArray] = {}
@@ -302,6 +305,7 @@ class _Part:
         server.done, server.snapped = dict.fromkeys(range(server.setup.workers), about["step"]), about["step"]
         server.random = None if about["random"] is None else generator_from(about["random"])
         server.worker_states = {
-            rank: (done, text, [self.extra[place + number].view(dtype).reshape(shape) for number, (dtype, shape) in enumerate(arrays)])
+            rank: (done, text, [self.extra[place + number].view(dtype).reshape(shape)
+                                for number, (dtype, shape) in enumerate(arrays)])
             for rank, done, text, place, arrays in about["states"] if rank % server.setup.servers == server.index}
         server.loading = {}

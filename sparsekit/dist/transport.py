@@ -119,12 +119,14 @@ class LocalCluster:
     def transport(self, rank: int) -> LocalTransport:
         """The transport of a worker."""
         if not is_number_below(rank, self.setup.workers):
-            raise DistError(expected("rank", f"from 0 to {self.setup.workers - 1}", rank), hint="numbers of workers begin with 0.")
+            raise DistError(expected("rank", f"from 0 to {self.setup.workers - 1}", rank),
+                            hint="numbers of workers begin with 0.")
         return LocalTransport(self, rank)
 
     def profiles(self) -> list[Any]:  # Any: profiles, which lie above
         """The profiles of the servers."""
-        return [displays.call("server_profile", self.call(index, "profile", ()).result()[1]) for index in range(self.setup.servers)]
+        told = [self.call(index, "profile", ()).result()[1] for index in range(self.setup.servers)]
+        return [displays.call("server_profile", one) for one in told]
 
     def run(self, function: Callable[..., Result], *arguments: object) -> list[Result]:  # object: whatever the function takes
         """Call a function in a thread for each worker, in which ``current()`` is its transport; results by rank.

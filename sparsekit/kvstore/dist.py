@@ -125,7 +125,8 @@ class DistKVStore(KVStoreBase):
         self._changed: set[str] = set()
         self._compression: float | None = None
         self._residuals: dict[Key, Array] = {}
-        self._own_steps, self._skipped_to = False, None
+        self._own_steps = False
+        self._skipped_to: Any = None  # Any: the state at a snapshot
         self._mode()
         weakref.finalize(self, self._client.close)
 
@@ -239,7 +240,7 @@ class DistKVStore(KVStoreBase):
         return self._client.steps
 
     def end_step(self) -> None:
-        """Say that a step of this worker has ended.  At some steps its state is taken for a snapshot, and sent with the next call.
+        """Say that a step of this worker has ended.  At some steps its state is taken, and sent with the next call.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Random histories of a run: processes that are killed and frozen, machines, drivers, files and disks that fail.
 
-What all workers have in the end must be what an undisturbed run has, to the bit; for a loop by hand, what one process makes of the
-same gradients.  A gradient depends on the values that were pulled for it, so a value of the wrong version shows.
+What all workers have in the end must be what an undisturbed run has, to the bit; for a loop by hand, what one process makes of
+the same gradients.  A gradient depends on the values that were pulled for it, so a value of the wrong version shows.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from .world import FROZEN, MEMORY, World, WrongError, small_blocks
 
 #: Optimizers of the histories, with settings that use their states.
 OPTIMIZERS = (
-    None, ("sgld", {}), ("lamb", {}), ("sgd", {"momentum": 0.9}), ("adam", {}), ("adagrad", {"wd": 0.01}), ("nadam", {}), ("ftrl", {}),
-    ("adam", {"lazy_update": False}), ("dcasgd", {"momentum": 0.5}), ("groupadagrad", {}), ("lamb", {}), ("lars", {"momentum": 0.9}),
+    None, ("sgld", {}), ("lamb", {}), ("lars", {}), ("sgd", {"momentum": 0.9}), ("adam", {}), ("adagrad", {"wd": 0.01}), ("nadam", {}),
+    ("ftrl", {}), ("adam", {"lazy_update": False}), ("dcasgd", {"momentum": 0.5}), ("groupadagrad", {}), ("lamb", {}),
+    ("lars", {"momentum": 0.9}),
     ("sgd", {"lazy_update": False, "wd": 0.1}), ("sgld", {}),
 )
 SHAPES = {"w": ((23, 2), "row_sparse"), 7: ((11, 2), "default"), "b": ((5, 1), "default")}
@@ -55,7 +56,8 @@ class Plan(NamedTuple):
         if optimizer is None:
             return None
         name, settings = optimizer
-        return mx.optimizer.create(name, learning_rate=0.1, **({"clip_gradient": 0.9} if name != "groupadagrad" else {}), **settings)
+        clipped = {"clip_gradient": 0.9} if name != "groupadagrad" else {}
+        return mx.optimizer.create(name, learning_rate=0.1, **clipped, **settings)
 
     def values(self):
         random = np.random.default_rng([self.seed, 2])
@@ -77,7 +79,8 @@ class Plan(NamedTuple):
                 for key, values in pulled.items()}
 
     def sparse(self, key, values, rows):
-        return mx.nd.array(values) if rows is None else mx.nd.sparse.row_sparse_array((mx.nd.array(values), rows), shape=SHAPES[key][0])
+        dense = mx.nd.array(values)
+        return dense if rows is None else mx.nd.sparse.row_sparse_array((dense, rows), shape=SHAPES[key][0])
 
     def one_process(self):
         """The values in the end, as one process has them."""
@@ -95,7 +98,8 @@ class Plan(NamedTuple):
             now, pushed = {key: store._held[key].asnumpy() for key in SHAPES}, {key: [] for key in SHAPES}
             for rank in ranks:
                 rows = {key: self.rows(key, data[rank]) for key in SHAPES}
-                found = self.gradients(data[rank], {key: one if rows[key] is None else one[rows[key]] for key, one in now.items()})
+                pulled = {key: one if rows[key] is None else one[rows[key]] for key, one in now.items()}
+                found = self.gradients(data[rank], pulled)
                 for key in SHAPES:
                     pushed[key].append(self.sparse(key, found[key], rows[key]))
             for key in SHAPES:
@@ -196,7 +200,7 @@ class Net(mx.gluon.nn.HybridBlock):
             self.words = mx.gluon.nn.Embedding(30, 4, sparse_grad=True)
             self.out = mx.gluon.nn.Dense(3, in_units=4)
 
-    def hybrid_forward(self, F, x):  # noqa: D102
+    def hybrid_forward(self, F, x):
         return self.out(self.words(x).mean(axis=1))
 
 
@@ -210,7 +214,8 @@ def valued(net, seed):
 def trainer(world, plan, rank, local=False):
     """A gluon loop that says nothing of snapshots; with ``local`` each worker makes the steps."""
     net = valued(mx.gluon.nn.Dense(3, in_units=4, prefix="dense_") if local else Net(), plan.seed)
-    made = mx.gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.05}, kvstore="dist_sync", update_on_kvstore=not local)
+    made = mx.gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.05}, kvstore="dist_sync",
+                            update_on_kvstore=not local)
     data, loss = np.random.default_rng([plan.seed, 3, rank]), mx.gluon.loss.SoftmaxCrossEntropyLoss()
     for step in range(plan.steps):
         world.step(rank, step)
@@ -246,8 +251,8 @@ def module(world, plan, rank):
         steps[0] += 1
         world.step(rank, steps[0])
 
-    mod.fit(reader, kvstore="dist_sync", optimizer="adam", optimizer_params={"learning_rate": 0.1}, num_epoch=2, arg_params=values,
-            aux_params={}, initializer=None, batch_end_callback=count)
+    mod.fit(reader, kvstore="dist_sync", optimizer="adam", optimizer_params={"learning_rate": 0.1}, num_epoch=2,
+            arg_params=values, aux_params={}, initializer=None, batch_end_callback=count)
     return {name: one.asnumpy() for name, one in mod.get_params()[0].items()}
 
 
@@ -292,8 +297,8 @@ class Faults:
 
     async def __call__(self, world):
         self.due = asyncio.Queue()
-        random, kinds = self.random, ("kill_server", "kill_worker", "freeze_server", "freeze_worker", "kill_machine", "kill_driver",
-                                      "kill_driver", "damage", "damage", "fill_disk")
+        random, kinds = self.random, ("kill_server", "kill_worker", "freeze_server", "freeze_worker", "kill_machine",
+                                      "kill_driver", "kill_driver", "damage", "damage", "fill_disk")
         while True:
             await self.due.get()
             await asyncio.sleep(random.exponential(0.01))
@@ -334,7 +339,11 @@ class Faults:
 
     async def damage(self, world, random):
         """Shorten, overwrite or remove a file of the newest snapshot, then have it be needed; one of two must be whole."""
-        manifests, damaged = world.snapshots._manifests()
+        for _ in range(20):
+            manifests, damaged = world.snapshots._manifests()
+            if len(manifests) > 1:
+                break
+            await asyncio.sleep(0.01)
         usable = [one for one in manifests if one["path"] not in world.snapshots._refused]
         if len(usable) > 1 and not damaged:
             newest = usable[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from sparsekit.dist import files, server, snapshot
+from sparsekit.dist import files, snapshot
 from sparsekit.dist.client import Client
 from sparsekit.dist.files import Snapshots
 from sparsekit.dist.server import Server
@@ -173,11 +173,6 @@ def one_step_too_few_is_skipped(before):
         self.steps += 1
         return before(self)
     return skip
-
-
-@mutant(server, "load")
-def servers_begin_anew(before):
-    return lambda self, manifest: None
 
 
 @mutant(Server, "restore")

@@ -159,7 +159,7 @@ def test_a_number_that_is_used_again_is_left_alone(process, monkeypatch, handles
     assert one.poll() is None
     head.end_process(one.pid, started)
     assert one.wait(60) == -9
-    with pytest.raises(OSError):  # noqa: PT011 - it has ended
+    with pytest.raises(OSError):  # it has ended
         head.end_process(one.pid, started)
 
 

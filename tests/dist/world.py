@@ -242,7 +242,8 @@ class World:
     async def write(self, function, *arguments):
         """What servers call for what waits for a disk."""
         await asyncio.sleep(self.random.exponential(0.002))
-        if self.full and (function is PartFile or getattr(function, "__name__", "") in ("chunk", "close")) and self.random.random() < 0.5:
+        writes = function is PartFile or getattr(function, "__name__", "") in ("chunk", "close")
+        if self.full and writes and self.random.random() < 0.5:
             self.counts["full disks"] += 1
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         found = function(*arguments)
@@ -283,7 +284,8 @@ class World:
                     self.processes[index] = Process(self, index)
             try:
                 arguments = self.epoch, self.setup, manifest
-                await asyncio.wait_for(asyncio.gather(*(process.invoke(0, "", arguments) for process in self.processes)), 2 * FROZEN)
+                begun = asyncio.gather(*(process.invoke(0, "", arguments) for process in self.processes))
+                await asyncio.wait_for(begun, 2 * FROZEN)
                 return manifest
             except DamagedError as error:
                 self.counts["damaged snapshots"] += 1

@@ -40,8 +40,8 @@ def history(seed: int, jobs: Any, folder: Path, wanted: Any) -> None:
     kinds = ["worker", "kill 0", "kill 1", "stop 0", "stop worker"]
     faults = {(int(random.integers(2)), int(random.integers(2, STEPS))): kinds[int(random.integers(len(kinds)))]
               for _ in range(int(random.integers(1, 4)))}
-    found = mx.dist.run(jobs.train, workers=2, servers=2, folder=folder / "run", every=int(random.integers(3, 9)), frozen_after=6.0,
-                        args=(STEPS, faults, str(folder), 0.03), restarts=6)
+    found = mx.dist.run(jobs.train, workers=2, servers=2, folder=folder / "run", every=int(random.integers(3, 9)),
+                        frozen_after=6.0, args=(STEPS, faults, str(folder), 0.03), restarts=6)
     same(found, wanted)
 
 
@@ -75,7 +75,8 @@ def test_a_trainer_needs_no_change(cluster, jobs, tmp_path):
 
 
 def test_a_loop_that_does_not_say_where_its_data_stand_ends_with_an_error(cluster, jobs, tmp_path):
-    with pytest.raises(mx.LostServerError, match="Server 1 has ended, and the program does not say where its data stand") as error:
+    told = "Server 1 has ended, and the program does not say where its data stand"
+    with pytest.raises(mx.LostServerError, match=told) as error:
         mx.dist.run(jobs.by_hand, args=(str(tmp_path),))
     assert "kv.end_step()" in error.value.hint
 
@@ -96,7 +97,8 @@ def test_no_room_and_nobody_at_an_address_are_named_in_time(cluster, jobs):
     with pytest.raises(mx.NoRoomError, match="no room for 2 places"):
         mx.dist.run(jobs.unequal, worker_options={"num_cpus": 64}, place_within=5.0)
     assert time.monotonic() - start < 25
-    program = "import sparsekit as mx\ntry:\n    mx.dist.run(print, address='127.0.0.1:9')\nexcept mx.NoClusterError as error:\n    print(error)"
+    program = ("import sparsekit as mx\ntry:\n    mx.dist.run(print, address='127.0.0.1:9')\n"
+               "except mx.NoClusterError as error:\n    print(error)")
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, cwd=ROOT)
     assert "There is no Ray cluster at '127.0.0.1:9'" in found.stdout, found.stderr
 
@@ -104,8 +106,9 @@ def test_no_room_and_nobody_at_an_address_are_named_in_time(cluster, jobs):
 def test_workers_that_other_programs_start_go_on_when_all_are_started_again(cluster, jobs, tmp_path, wanted):
     program = (f"import sys, numpy as np, sparsekit as mx; sys.path.insert(0, {str(ROOT)!r})\n"
                "from tests.dist_ray import jobs\nrank, steps, out = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]\n"
-               f"mx.dist.connect({cluster.address!r}, job='outside', rank=rank, workers=2, servers=2, folder={str(tmp_path / 'run')!r}, "
-               "every=4)\nfound = jobs.train(steps)\nnp.savez(out, table=found['table'], dense=found['dense'], begun=found['begun'])\n"
+               f"mx.dist.connect({cluster.address!r}, job='outside', rank=rank, workers=2, servers=2, every=4, "
+               f"folder={str(tmp_path / 'run')!r})\nfound = jobs.train(steps)\n"
+               "np.savez(out, table=found['table'], dense=found['dense'], begun=found['begun'])\n"
                "mx.dist.disconnect()")
 
     def generation(steps: int) -> list[Any]:

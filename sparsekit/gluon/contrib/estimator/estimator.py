@@ -376,7 +376,8 @@ class Estimator:
 
     def _on_servers(self, train_data: DataLoader) -> dict[str, Any] | None:
         """Take part in snapshots of a run on several machines, if it is one; the state where the last one has this worker."""
-        store, self._store, found = self.trainer._kvstore, None, []
+        store, self._store = self.trainer._kvstore, None
+        found: list[dict[str, Any]] = []
         if not isinstance(store, DistKVStore) or store._client.resumes:
             return None
         try:

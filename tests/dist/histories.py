@@ -348,19 +348,18 @@ class Faults:
         if len(usable) > 1 and not damaged:
             newest = usable[0]
             path = newest["path"] if random.random() < 0.3 else world.folder / newest["parts"][0]["file"]
-            if path != newest["path"] or random.random() < 0.5:
-                size, how = os.path.getsize(path), random.integers(3)
-                if how == 0:
-                    os.truncate(path, size * 2 // 3)
-                elif how == 1:
-                    with open(path, "r+b") as file:
-                        file.seek(int(random.integers(size)))
-                        byte = file.read(1) or b"a"
-                        file.seek(-len(byte), 1)
-                        file.write(bytes([byte[0] ^ int(random.integers(1, 256))]))
-                elif path != newest["path"]:
-                    os.unlink(path)
-                world.counts["damaged files"] += 1
+            size, how = os.path.getsize(path), int(random.choice([0, 1, 1, 1, 2]))
+            if how == 0:
+                os.truncate(path, size * 2 // 3)
+            elif how == 1 or path == newest["path"]:
+                with open(path, "r+b") as file:
+                    file.seek(int(random.integers(size // 2, size)))
+                    byte = file.read(1) or b"a"
+                    file.seek(-len(byte), 1)
+                    file.write(bytes([byte[0] ^ int(random.integers(1, 256))]))
+            else:
+                os.unlink(path)
+            world.counts["damaged files"] += 1
         await self.kill_driver(world, random) if random.random() < 0.5 else await self.kill_server(world, random)
 
 

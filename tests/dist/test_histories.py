@@ -4,7 +4,9 @@ import collections
 
 import pytest
 
-from .histories import history
+from sparsekit.base.errors import MismatchError
+
+from .histories import Plan, history, made, same, small_blocks
 from .mutants import CHANGES, planted
 
 #: Seeds whose histories find a fault, the first ones that do.
@@ -36,7 +38,35 @@ def test_more_histories_end_as_an_undisturbed_run_does(first):
     run(range(first, first + PIECE))
 
 
-@pytest.mark.parametrize("name", CHANGES)
+def moved(name, servers, folder, workers=2):
+    """A run that ends after 7 steps goes on with other servers; whether it ends as one process does."""
+    plan = Plan(3, "store", 2, 10, (name, {}), (10, 10))
+    with small_blocks():
+        for plan_now, count in ((plan._replace(leaves=(7, 7)), servers[0]), (plan._replace(workers=workers, leaves=(10,) * workers), servers[1])):
+            world = made(plan_now, None, 3, folder)
+            world.setup = world.setup._replace(every=3, seconds=None, servers=count)
+            found = world.run()
+        assert world.counts["went back to a snapshot"] == 1
+        return same(found, plan.one_process())
+
+
+@pytest.mark.parametrize("servers", [(2, 3), (3, 2), (3, 1)])
+@pytest.mark.parametrize("name", ["adam", "lamb", "lars", "nadam"])
+def test_another_number_of_servers_goes_on_exactly(name, servers, tmp_path):
+    assert moved(name, servers, tmp_path)
+
+
+def test_another_number_of_workers_is_refused(tmp_path):
+    with pytest.raises(MismatchError, match="The snapshot is of 2 workers, and the run has 3"):
+        moved("adam", (2, 2), tmp_path, workers=3)
+
+
+def test_keys_that_stay_on_other_servers_are_found(tmp_path):
+    with planted("keys_stay_on_other_servers"), pytest.raises(Exception):  # noqa: B017 - as below
+        assert moved("lamb", (3, 2), tmp_path)
+
+
+@pytest.mark.parametrize("name", sorted(CHANGES.keys() - {"keys_stay_on_other_servers"}))
 def test_histories_find_a_planted_fault(name):
     seed = FINDS[name]  # without the fault, the test above runs it
     assert seed < USUAL

@@ -197,7 +197,7 @@ class World:
         self.counts, self.warnings = collections.Counter(), []
         self.processes, self.workers, self.files = [], [], []
         self.full, self.epoch, self.at, self.faults = False, 0, {}, None
-        self.stray = set()
+        self.stray, self.waited = set(), False
 
     # what a network does
 
@@ -335,6 +335,9 @@ class World:
                     if snapshots.collect(index, told["reports"], self.setup.servers, self.setup.workers, self.epoch):
                         self.counts["snapshots"] += 1
             if all(worker.task.done() for worker in self.workers):
+                if self.faults is None and not self.waited:  # for what is being written
+                    self.waited = True
+                    continue
                 return [worker.task.result()[1] for worker in self.workers]
 
     # what happens to processes

@@ -57,9 +57,9 @@ def test_more_histories(cluster, jobs, tmp_path, wanted, seed):
 
 
 def test_a_run_goes_on_with_another_number_of_servers(cluster, jobs, tmp_path, wanted):
-    mx.dist.run(jobs.train, workers=2, servers=2, folder=tmp_path, every=5, args=(STEPS - 7,))
+    mx.dist.run(jobs.train, workers=2, servers=2, folder=tmp_path, every=5, args=(STEPS - 7, None, "", 0.05))
     found = mx.dist.run(jobs.train, workers=2, servers=3, resume=tmp_path, every=5, args=(STEPS,))
-    assert [one["begun"] for one in found] == [20, 20]
+    assert found[0]["begun"] == found[1]["begun"] in (15, 20)
     same(found, wanted)
     with pytest.raises(mx.MismatchError, match="The snapshot is of 2 workers, and the run has 3"):
         mx.dist.run(jobs.train, workers=3, servers=2, resume=tmp_path, args=(STEPS,))

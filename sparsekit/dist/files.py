@@ -21,6 +21,8 @@ from ..base.errors import LostDataError
 from ..kernels.cpu.checksum import crc32
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from ..base.types import Array
 
 __all__ = ["DamagedError", "Layout", "PartFile", "Snapshots", "bytes_of", "read_part"]
@@ -138,7 +140,7 @@ def read_part(folder: Path, told: dict[str, Any]) -> Iterator[Any]:  # Any: JSON
         raise _damaged(path, f"cannot be read: {error.strerror}") from error
 
 
-def _read_chunk(file: Any, path: Path, layout: Layout, first: int, wanted: int) -> list[Array]:  # Any: a binary file
+def _read_chunk(file: BufferedReader, path: Path, layout: Layout, first: int, wanted: int) -> list[Array]:
     count, checksum, found = min(layout.per, layout.rows - first), 0, []
     for dtype, shape in layout.arrays:
         rows = np.empty((count, *shape[1:]), dtype)

@@ -6,17 +6,20 @@ server, as ``partition`` assigns them, ascending and each once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from ..base.types import Array, DType
 
-__all__ = ["Answer", "Exchange", "Key", "KeySpec", "Pull", "Push", "Setup", "Waited", "id_type", "payload_bytes", "row_ids"]
+__all__ = ["Answer", "Exchange", "Key", "KeySpec", "Payload", "Pull", "Push", "Setup", "Waited", "id_type", "payload_bytes",
+           "row_ids"]
 
 #: A key of a store.
 Key: TypeAlias = "str | int"
+#: What methods of servers take and give, and what is in files: the two ends of each know its form.
+Payload: TypeAlias = Any  # Any: see above
 
 
 class Setup(NamedTuple):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base import rng
 from ..base.errors import UnsupportedError
 
+if TYPE_CHECKING:
+    from ..base.types import Array
+    from .messages import Payload
+
 __all__ = ["packed", "unpacked"]
 
 
-def packed(state: object, what: str = "The state") -> tuple[str, list[Any]]:  # object: whatever a program keeps; Any: arrays
+def packed(state: object, what: str = "The state") -> tuple[str, list[Array]]:  # object: whatever a program keeps
     """A value as JSON and arrays: numbers, texts, None, arrays, and lists, tuples and dicts of these.
 
     Raises
@@ -21,11 +25,11 @@ def packed(state: object, what: str = "The state") -> tuple[str, list[Any]]:  # 
     UnsupportedError
         If it is, or has in it, anything else.
     """
-    arrays: list[Any] = []  # Any: arrays
+    arrays: list[Array] = []
     return json.dumps(_encoded(state, arrays, what)), arrays
 
 
-def _encoded(value: Any, arrays: list[Any], what: str) -> Any:  # Any: a value, arrays, and JSON
+def _encoded(value: Payload, arrays: list[Array], what: str) -> Payload:
     if isinstance(value, np.generic):
         value = np.asarray(value)
         arrays.append(value)
@@ -49,12 +53,12 @@ def _encoded(value: Any, arrays: list[Any], what: str) -> Any:  # Any: a value, 
                            hint="keep numbers, texts, numpy arrays, and lists, tuples and dicts of these.")
 
 
-def unpacked(text: str, arrays: list[Any]) -> Any:  # Any: arrays, and a value
+def unpacked(text: str, arrays: list[Array]) -> Payload:
     """The inverse of ``packed``."""
     return _decoded(json.loads(text), arrays)
 
 
-def _decoded(value: Any, arrays: list[Any]) -> Any:  # Any: JSON, arrays, and a value
+def _decoded(value: Payload, arrays: list[Array]) -> Payload:
     if isinstance(value, list):
         return [_decoded(one, arrays) for one in value]
     if not isinstance(value, dict):

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from .output import Outputs, redirect
 from .server import Server
 
 if TYPE_CHECKING:
+    from .messages import Payload
     from .seen import Request
 
 __all__ = ["Cluster", "Driver", "Group", "Options", "RayTransport", "join", "keeper_of", "load_ray", "part", "pickled",
@@ -81,9 +82,10 @@ ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 #: What a cluster of our own is started with, so that its processes keep their environment.
-OWN_ENVIRONMENT = {**ENVIRONMENT, "SPT_NOENV": "1", "RAY_AUTH_MODE": "token"}
+OWN_ENVIRONMENT = {**ENVIRONMENT, "SPT_NOENV": "1"}
 
-#: The secret of this process's clusters.  Ray would write one to the home folder, and a process of Ray reads it once.
+#: The secret of this process's clusters.  Ray would write one to the home folder, and a process of Ray reads it once: a program
+#: that has imported Ray before it asks for a cluster has clusters without one.
 TOKEN = "RAY_AUTH_TOKEN"
 
 #: The program that starts and ends a cluster.
@@ -93,6 +95,10 @@ HEAD = str(Path(__file__).parent / "head.py")
 YOUNG, START = 10.0, 300.0
 
 log = logging.getLogger("sparsekit.dist")
+
+#: Ray's handle of an actor, and its reference of an answer.
+Actor: TypeAlias = Any  # Any: its methods are those of a class above
+Reference: TypeAlias = Any  # Any: Ray does not say of what
 
 os.environ.pop(MARK, None)  # in a process of Ray: what a user's program starts there is not Ray's
 
@@ -113,7 +119,7 @@ def load_ray(alone: bool = False) -> ModuleType:
         restore_environment(before)
 
 
-def within(seconds: float, what: str, function: Callable[..., Any], *arguments: object) -> Any:  # object, Any: whatever it takes
+def within(seconds: float, what: str, function: Callable[..., Any], *arguments: object) -> Payload:  # object, Any: whatever it takes
     """What a call of Ray gives, which may wait for ever if the head of the cluster has ended.
 
     Raises
@@ -177,9 +183,10 @@ class Cluster:
 
     def _start(self, processors: int | None) -> None:
         """Start a cluster of this process alone, in a temporary folder, by another process that ends it in any case."""
-        if TOKEN not in os.environ and not Path("~/.ray/auth_token").expanduser().exists():
+        fresh = _alone or "ray" not in sys.modules
+        if fresh and TOKEN not in os.environ and not Path("~/.ray/auth_token").expanduser().exists():
             os.environ[TOKEN] = os.urandom(32).hex()
-        self._environment = set_environment(OWN_ENVIRONMENT)
+        self._environment = set_environment({**OWN_ENVIRONMENT, "RAY_AUTH_MODE": "token" if fresh else "disabled"})
         load_ray(alone=True)
         remove_stale_folders()
         self.folder = Path(tempfile.mkdtemp(prefix=f"sk-{os.getuid()}-", dir=temporary_place()))
@@ -279,7 +286,7 @@ def packed(message: object) -> object:  # object: whatever travels
     return pickle.dumps(message, pickle.HIGHEST_PROTOCOL) if payload_bytes(message) <= PACKED else message
 
 
-def unpacked(given: Any) -> Any:  # Any: whatever travels
+def unpacked(given: Payload) -> Payload:
     """What was ``packed``."""
     return pickle.loads(given) if isinstance(given, bytes) else given
 
@@ -300,7 +307,7 @@ def pickled(value: object) -> bytes:  # object: a function, an argument or a res
     return found
 
 
-def unpickled(data: bytes) -> Any:  # Any: whatever was pickled
+def unpickled(data: bytes) -> Payload:
     """The inverse of ``pickled``."""
     return load_ray().cloudpickle.loads(data)
 
@@ -327,7 +334,7 @@ class ServerActor:
     def __repr__(self) -> str:
         return "server"
 
-    async def call(self, given: Any) -> Any:  # Any: a packed message
+    async def call(self, given: Payload) -> Payload:
         """Call a method of the server."""
         answer = await self.server.call(*unpacked(given))
         if answer is not None and not answer[0]:
@@ -540,8 +547,8 @@ class Group:
                 within(SOON, "a placement group", self.ray.util.remove_placement_group, self._place)
             self._place = None
 
-    # Any: Ray's options, and an actor
-    def made(self, cls: type, place: int, options: Mapping[str, Any], ping: str, **more: Any) -> Any:
+    # Any: Ray's options; object: as above
+    def made(self, cls: type, place: int, options: Mapping[str, Any], ping: str, **more: object) -> Actor:
         """A class as an actor in a place; its ping has a thread of its own."""
         strategy = self.ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(self._place, place)
         method = self.ray.method(concurrency_group="life")(vars(cls)[ping])
@@ -610,7 +617,7 @@ class Group:
             time.sleep(0.05)
         return sorted(left)
 
-    def ask(self, index: int) -> Any:  # Any: Ray's reference
+    def ask(self, index: int) -> Reference:
         """Ask a server for a sign of life."""
         return self.servers[index].ping.options(max_task_retries=0).remote(self.last)
 
@@ -870,7 +877,7 @@ class Driver:
         way = RayTransport(self.setup, -1, self.group.epoch, self.group.servers)
         return way.results(way.send([(index, "profile", ()) for index in range(self.setup.servers)]), self.setup.timeout)
 
-    def _ended(self, reference: Any) -> tuple[int, bytes]:  # Any: Ray's reference
+    def _ended(self, reference: Reference) -> tuple[int, bytes]:
         """Rank and pickled result of a worker whose program has ended.
 
         Raises
@@ -989,7 +996,7 @@ class KeeperActor:
                         continue
 
 
-def keeper_of(job: str) -> Any:  # Any: an actor
+def keeper_of(job: str) -> Actor:
     """The keeper of a job, or None."""
     try:
         return load_ray().get_actor(f"{job}/keeper", namespace=NAMESPACE)
@@ -997,7 +1004,7 @@ def keeper_of(job: str) -> Any:  # Any: an actor
         return None
 
 
-def servers_of(keeper: Any) -> list[transport.ServerProcess]:  # Any: an actor
+def servers_of(keeper: Actor) -> list[transport.ServerProcess]:
     """The processes of the servers of a job."""
     ray = load_ray()
     return processes_of(ray.get(keeper.handles.remote(), timeout=SOON), SOON)

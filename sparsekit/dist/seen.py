@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Sink
     from .client import Client
-    from .messages import Key, Push
+    from .messages import Key, Payload, Push
     from .server import Server
 
 __all__ = ["Call", "ClientNotes", "ServerLog", "waits_of"]
@@ -136,7 +136,7 @@ class Call:
             self.waits.append(why._replace(seconds=now - self.mark))
         self.mark = now
 
-    def end(self, server: Server, result: Any) -> Any:  # Any: what the method gives
+    def end(self, server: Server, result: Payload) -> Payload:
         """The call is answered; gives the answer, which says for whom it waited."""
         log = self.log
         if self.method in QUESTIONS_ALONE:

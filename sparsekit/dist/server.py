@@ -12,7 +12,7 @@ import functools
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from ..ndarray.ndarray import NDArray
     from ..optimizer.optimizer import Optimizer
-    from .messages import Key, Push
+    from .messages import Key, Payload, Push
+
+    #: Calls a function that waits for a disk.
+    Write = Callable[..., Awaitable[Any]]  # Any: what the function gives
 
 __all__ = ["AHEAD", "METHODS", "Server"]
 
@@ -88,7 +91,7 @@ class Server:
         What each worker said of itself at the last step for a snapshot.
     """
 
-    def __init__(self, index: int, clock: Callable[[], float] = time.perf_counter, write: Any = None) -> None:
+    def __init__(self, index: int, clock: Callable[[], float] = time.perf_counter, write: Write | None = None) -> None:
         self.index, self.clock, self.epoch = index, clock, 0
         self._write = write or self._in_thread
         self._thread: ThreadPoolExecutor | None = None
@@ -253,7 +256,7 @@ class Server:
             self.mode = mode
         return self.policy
 
-    async def meet(self, call: Call, rank: int, what: str, number: int, brought: Any) -> Any:  # Any: as the meeting says
+    async def meet(self, call: Call, rank: int, what: str, number: int, brought: Payload) -> Payload:
         """Wait until every worker has come here; then what they bring is used, once."""
         here = self._meetings.setdefault((what, number), _Meeting())
         here.brought.setdefault(rank, brought)
@@ -621,7 +624,7 @@ class Server:
             self.capture = None
             self._changed()
 
-    async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:  # Any: what the function takes and gives
+    async def _in_thread(self, function: Callable[..., Payload], *arguments: object) -> Payload:  # object: what it takes
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
         return await asyncio.get_running_loop().run_in_executor(self._thread, functools.partial(function, *arguments))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from ..ndarray.ndarray import NDArray
     from ..optimizer.types import State
-    from .messages import Key
+    from .messages import Key, Payload
     from .server import Server
 
 __all__ = ["Capture", "load", "taken"]
@@ -277,7 +277,7 @@ class _Part:
             known_sums: dict[Any, Any] = server.sums_of_optimizer()  # Any: a sum is one array
             known_sums[key] = total
 
-    def _tree(self, encoded: Any, where: list[Any], arrays: list[Array], held: Held) -> State:  # Any: JSON
+    def _tree(self, encoded: Payload, where: list[Any], arrays: list[Array], held: Held) -> State:  # Any: JSON
         found: dict[str, NDArray] = {}
         for number, (sparse, shape, place, other) in enumerate(where):
             if place is not None:

@@ -210,7 +210,7 @@ class LocalTransport:
                                hint="mx.dist.run() starts servers in processes of their own.")
 
 
-def _copied(argument: Any) -> Any:  # Any: an argument of a method
+def _copied(argument: object) -> object:  # object: an argument of a method
     """An argument whose arrays the worker may write to while the server keeps them."""
     if isinstance(argument, Exchange):
         return argument._replace(pushes=tuple(

@@ -58,8 +58,14 @@ class Kept(Protocol):
     def _kept(self) -> object:  # object: numbers, texts, arrays, and lists, tuples and dicts of these
         """The state."""
 
-    def _take_kept(self, state: Any) -> None:  # Any: as ``_kept`` gives it
+    def _take_kept(self, state: list[Any]) -> None:  # Any: as ``_kept`` gives it
         """Go on from a state."""
+
+
+class Trained(Protocol):
+    """A ``gluon.Trainer``, which lies above."""
+
+    _servers: Any  # Any: a TrainerServers
 
 
 #: A value that is wanted whole, and the arrays to write it to.
@@ -192,7 +198,7 @@ class DistKVStore(KVStoreBase):
         return self._client.steps
 
     def resume(self, get: Callable[[], object] | None = None, set: Callable[[Any], object] | None = None,
-               trainer: Any = None) -> int:
+               trainer: Trained | None = None) -> int:
         """Say what the state of this worker's loop is, go back to where the last snapshot has it, and return the steps done.
 
         A loop by hand calls it once, after ``init`` and ``set_optimizer`` and before its first step, on every worker, and

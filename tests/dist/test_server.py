@@ -15,6 +15,8 @@ from sparsekit.dist.messages import Exchange, KeySpec, Pull, Push, Setup
 from sparsekit.dist.server import Server
 from sparsekit.optimizer.states import described
 
+from .mutants import planted
+
 SPEC = KeySpec((5, 2), "float32", "row_sparse", "rows:16")
 
 
@@ -146,6 +148,11 @@ def test_a_damaged_part_is_named_and_the_snapshot_before_it_counts(tmp_path, how
     snapshots.refuse(manifest)
     with pytest.raises(LostDataError, match="No snapshot in .* is whole"):
         snapshots.begin()
+
+
+def test_without_checksums_another_byte_would_count(tmp_path):
+    with planted("without_checksums"), pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        test_a_damaged_part_is_named_and_the_snapshot_before_it_counts(tmp_path, "one byte")
 
 
 def test_two_snapshots_are_kept_and_what_belongs_to_none_goes(tmp_path):

@@ -119,7 +119,8 @@ def load_ray(alone: bool = False) -> ModuleType:
         restore_environment(before)
 
 
-def within(seconds: float, what: str, function: Callable[..., Any], *arguments: object) -> Payload:  # object, Any: whatever it takes
+# object, Any: whatever the function takes and gives
+def within(seconds: float, what: str, function: Callable[..., Any], *arguments: object) -> Payload:
     """What a call of Ray gives, which may wait for ever if the head of the cluster has ended.
 
     Raises

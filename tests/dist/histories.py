@@ -21,8 +21,9 @@ from .world import FROZEN, MEMORY, World, WrongError, small_blocks
 
 #: Optimizers of the histories, with settings that use their states.
 OPTIMIZERS = (
-    None, ("sgld", {}), ("lamb", {}), ("lars", {}), ("sgd", {"momentum": 0.9}), ("adam", {}), ("adagrad", {"wd": 0.01}), ("nadam", {}),
-    ("ftrl", {}), ("adam", {"lazy_update": False}), ("dcasgd", {"momentum": 0.5}), ("groupadagrad", {}), ("lamb", {}),
+    None, ("sgld", {}), ("lamb", {}), ("lars", {}), ("sgd", {"momentum": 0.9}), ("adam", {}), ("adagrad", {"wd": 0.01}),
+    ("nadam", {}), ("ftrl", {}), ("adam", {"lazy_update": False}), ("dcasgd", {"momentum": 0.5}), ("groupadagrad", {}),
+    ("lamb", {}),
     ("lars", {"momentum": 0.9}),
     ("sgd", {"lazy_update": False, "wd": 0.1}), ("sgld", {}),
 )

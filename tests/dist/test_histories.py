@@ -51,7 +51,8 @@ def moved(name, servers, folder, workers=2):
     """A run that ends after 7 steps goes on with other servers; whether it ends as one process does."""
     plan = Plan(3, "store", 2, 10, (name, {}), (10, 10))
     with small_blocks():
-        for plan_now, count in ((plan._replace(leaves=(7, 7)), servers[0]), (plan._replace(workers=workers, leaves=(10,) * workers), servers[1])):
+        parts = (plan._replace(leaves=(7, 7)), plan._replace(workers=workers, leaves=(10,) * workers))
+        for plan_now, count in zip(parts, servers, strict=True):
             world = made(plan_now, None, 3, folder)
             world.setup = world.setup._replace(every=3, seconds=None, servers=count)
             found = world.run()

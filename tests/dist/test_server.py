@@ -105,7 +105,8 @@ def steps(folder, every, optimizer="adam", rows=4000, lazy=True):
         for step in range(1, 12):
             ids = np.arange(step, rows, every, dtype=np.int32)
             one = Push("w", step, ids, np.full((len(ids), 4), step, np.float32))
-            await call("exchange", Exchange(0, 2 * step, (one,), (), None, "after", (step, *plain.packed(step)), 2 if step == 1 else 0))
+            state, mark = (step, *plain.packed(step)), 2 if step == 1 else 0
+            await call("exchange", Exchange(0, 2 * step, (one,), (), None, "after", state, mark))
             if step == 2:
                 held = server.keys["w"].value.asnumpy()
         while not server.reports:
@@ -146,7 +147,7 @@ def test_a_damaged_part_is_named_and_the_snapshot_before_it_counts(tmp_path, how
     with pytest.raises(DamagedError, match=f"The snapshot file {path} "):
         asyncio.run(Server(0).restore(2, Setup(1, 1, str(tmp_path), "token"), manifest))
     snapshots.refuse(manifest)
-    with pytest.raises(LostDataError, match="No snapshot in .* is whole"):
+    with pytest.raises(LostDataError, match=r"No snapshot in .* is whole"):
         snapshots.begin()
 
 

@@ -15,7 +15,6 @@ __all__ = [
     "DensificationError",
     "DistError",
     "DownloadError",
-    "FencedError",
     "FileFormatError",
     "GPUNotFound",
     "GradientError",
@@ -24,7 +23,6 @@ __all__ = [
     "InitializationError",
     "InsufficientMemoryError",
     "InternalError",
-    "JournalFullError",
     "LazyUpdateWarning",
     "LibSVMError",
     "LostDataError",
@@ -35,6 +33,7 @@ __all__ = [
     "MissingPackageError",
     "ModuleStateError",
     "NoClusterError",
+    "NoRoomError",
     "NotImplementedForSymbol",
     "ParameterError",
     "ParameterNameError",
@@ -260,7 +259,7 @@ class DistError(SparsekitError):
 
 
 class LostWorkerError(DistError):
-    """A worker has ended and is not restarted, but other workers wait for it."""
+    """A worker has ended, and the run cannot go on without it."""
 
 
 class WaitTimeoutError(DistError, TimeoutError):
@@ -275,24 +274,20 @@ class UpdateError(DistError):
     """The optimizer failed on a server; the key cannot be used any more."""
 
 
-class JournalFullError(DistError, OSError):
-    """A server cannot write its journal, usually because the disk is full; the push was not applied."""
-
-
-class FencedError(DistError):
-    """A server or worker that was replaced by a new one; its messages are ignored."""
-
-
 class LostDataError(DistError):
-    """A server has lost its values, and no journal has them."""
+    """No snapshot of a run can be read, or a machine does not see them."""
 
 
 class LostServerError(DistError):
-    """A server has ended and is not restarted."""
+    """A server has ended, and the run cannot go on without it."""
 
 
 class NoClusterError(DistError):
-    """A distributed store is requested outside a distributed run."""
+    """A distributed store is requested outside a distributed run, or there is no cluster."""
+
+
+class NoRoomError(DistError):
+    """The machines of a cluster have no room for the workers and servers."""
 
 
 def first_line(error: Exception) -> str:

@@ -98,7 +98,7 @@ def end_group(process: int) -> None:
 
 
 def place_of(descriptor: int) -> str | int:
-    """What ``open`` opens an open file of this process by: on Linux a path, which other processes may use, else the descriptor."""
+    """What ``open`` takes for an open file of this process: on Linux a path, which other processes may use, else a number."""
     return f"/proc/{os.getpid()}/fd/{descriptor}" if has_anonymous_files() else descriptor
 
 

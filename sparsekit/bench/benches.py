@@ -330,11 +330,11 @@ BENCHES: dict[str, Bench] = {
         ), alone=(
             "`bench lstm` measures only this library.", "`sparsekit bench models --rival …` compares with other libraries.")),
     "dist": Bench(
-        ("Measure training with servers and workers: a trip, a push, the journal, two workers, a killed "
+        ("Measure training with servers and workers: a trip, a push, snapshots, two workers, a killed "
          "server, bytes on the wire."),
         "Servers and workers on one machine", (5, 1), dist.measure, (
         "Workers and servers are processes of this machine, started by Ray; what they send crosses no cable.",
-        "The journal is in the folder for temporary files; each push is in it before it is acknowledged (fsync=False).",
+        "Snapshots are written to the folder for temporary files, every 5 s.",
         ("A step: the gradient of a batch (logistic regression on csr) is pushed and the rows of the next batch are pulled, in "
          "one round trip; AdaGrad runs on the servers."),
         "Bytes are those of arrays, counted by the worker: row numbers and values, sent and received.",

@@ -8,8 +8,10 @@ from __future__ import annotations
 import functools
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -65,17 +67,17 @@ def _rounds(report: Report) -> Iterator[int]:
         yield number
 
 
-def _job(work: Callable[..., Any], sizes: dict[str, int], **settings: object) -> list[Any]:  # Any: as in dist.run
+def _job(work: Callable[..., Any], sizes: dict[str, Any], **settings: object) -> list[Any]:  # Any: as in dist.run
     given: dict[str, Any] = {"workers": 1, "servers": 1, **settings}
     results: list[Any] = mx.dist.run(work, **given, kwargs=sizes)
     return results
 
 
 def _trips(report: Report, sizes: dict[str, dict[str, int]]) -> None:
-    """A trip, a push and MXNet's 40,000 x 1, with one worker and one server, with and without a journal."""
+    """A trip, a push and MXNet's 40,000 x 1, with one worker and one server, with and without snapshots."""
     names = {what: [Contender(name, float) for name in (*WITH_AND_WITHOUT, WITHOUT_RAY)] for what in ("trip", "push", "column")}
     for _ in _rounds(report):
-        jobs = [_job(trips, sizes["trips"], journal=journal)[0] for journal in (True, False)]
+        jobs = [_job(trips, sizes["trips"], seconds=seconds)[0] for seconds in (SECONDS, None)]
         jobs += LocalCluster().run(functools.partial(trips, **sizes["trips"]))
         for what, contenders in names.items():
             for contender, found in zip(contenders, jobs, strict=True):
@@ -85,19 +87,21 @@ def _trips(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     report.add(f"push and pull of {sizes['trips']['mxnet_rows']:,} x 1", "ms", names["column"])
 
 
-WITH_AND_WITHOUT = ("with a journal", "without a journal")
+WITH_AND_WITHOUT = ("with snapshots", "without snapshots")
+#: Seconds between two snapshots.
+SECONDS = 5.0
 #: The client's and the server's part of it.
-WITHOUT_RAY = "in one process, without a journal"
+WITHOUT_RAY = "in one process, without snapshots"
 
 
 def _trainings(report: Report, sizes: dict[str, dict[str, int]]) -> None:
-    """Steps with and without a journal, samples per second of one and of two workers, and bytes on the wire."""
+    """Steps with and without snapshots, samples per second of one and of two workers, and bytes on the wire."""
     steps = [Contender(name, float) for name in WITH_AND_WITHOUT]
     wire = Contender("rows that the batch needs", float)
     for number in _rounds(report):
-        order = [*zip(steps, (True, False), strict=True)]
-        for contender, journal in order if number % 2 else reversed(order):
-            found = _job(training, sizes["training"], workers=2, servers=2, journal=journal)
+        order = [*zip(steps, (SECONDS, None), strict=True)]
+        for contender, seconds in order if number % 2 else reversed(order):
+            found = _job(training, sizes["training"], workers=2, servers=2, seconds=seconds)
             contender.values.append(max(one["seconds"] for one in found) * 1e3)
         wire.values.append(sum(one["bytes"] for one in found) / len(found) / 1e6)
     small = "{features:,} x 1, batch {batch:,} of {stored} values".format(**sizes["training"])
@@ -134,16 +138,17 @@ def allowed(alone: list[dict[str, float]], both: list[dict[str, float]], cores: 
 
 
 def _recovery(report: Report, sizes: dict[str, dict[str, int]]) -> None:
-    """The step in which a server is killed."""
-    killed = Contender("the step in which a server is killed", float)
+    """From the end of a server to the next step."""
+    killed = Contender("from the kill to the end of the first step after it", float)
     sums = set()
     for _ in _rounds(report):
-        found = _job(recovery, sizes["recovery"], servers=2)[0]
+        with tempfile.TemporaryDirectory() as folder:
+            found = _job(recovery, {**sizes["recovery"], "folder": folder}, servers=2, every=5)[0]
         killed.values.append(found["seconds"])
         sums.add(found["sum"])
     if len(sums) > 1:
         raise SparsekitError(f"Training with a killed server ended in several results: {sorted(sums)}.")
-    report.add("kill -9 of a server, until the step is done: {features:,} x 1".format(**sizes["recovery"]), "s", [killed])
+    report.add("kill -9 of a server, until training goes on: {features:,} x 1".format(**sizes["recovery"]), "s", [killed])
 
 
 # --------------------------------------------------------------------------- what workers run
@@ -197,6 +202,7 @@ def training(features: int, batch: int, stored: int, steps: int) -> dict[str, An
     kv = mx.kv.create("dist_sync")
     kv.init("weight", mx.nd.sparse.zeros("row_sparse", (features, 1)))
     kv.set_optimizer(mx.optimizer.AdaGrad(learning_rate=0.1, rescale_grad=1.0 / batch / kv.num_workers))
+    kv.resume()
     batches = [_batch(kv.rank, step, features, batch, stored) for step in range(steps + 3)]
     weight = mx.nd.sparse.zeros("row_sparse", (features, 1))
     servers = [server.pid for server in mx.dist.servers()] if kv.rank == 0 else []
@@ -227,6 +233,7 @@ def _step(kv: DistKVStore, weight: RowSparseNDArray, batch: Batch, following: ND
     error = mx.nd.sigmoid(mx.nd.sparse.dot(data, weight)) - label
     gradient = mx.nd.sparse.dot(data, error, transpose_a=True, forward_stype="row_sparse")
     kv.push_pull_rows("weight", gradient, out=weight, row_ids=following)
+    kv.end_step()
 
 
 def _computed(servers: list[int]) -> tuple[float, float]:
@@ -242,20 +249,22 @@ def _time_of(pid: int) -> float:
         return 0.0
 
 
-def recovery(features: int, batch: int, stored: int, steps: int) -> dict[str, float]:
-    """Seconds that a step takes whose server is ended by SIGKILL before it, and whether the weights are as if it had not been."""
+def recovery(features: int, batch: int, stored: int, steps: int, folder: str) -> dict[str, float]:
+    """Seconds from SIGKILL of a server to the end of the first step after it, and the weights, as a sum."""
     kv = mx.kv.create("dist_sync")
     kv.init("weight", mx.nd.sparse.zeros("row_sparse", (features, 1)))
     kv.set_optimizer(mx.optimizer.AdaGrad(learning_rate=0.1, rescale_grad=1.0 / batch))
     batches = [_batch(kv.rank, step, features, batch, stored) for step in range(steps + 1)]
     weight = mx.nd.sparse.zeros("row_sparse", (features, 1))
-    kv.row_sparse_pull("weight", out=weight, row_ids=batches[0][2])
+    done, killed = kv.resume(), Path(folder, "killed")
+    kv.row_sparse_pull("weight", out=weight, row_ids=batches[done][2])
     seconds = 0.0
-    for number in range(steps):
-        start = time.perf_counter()
-        if number == steps // 2:
+    for number in range(done, steps):
+        if number == steps // 2 and not killed.exists():
+            killed.write_text(str(time.time()), encoding="utf-8")
             mx.dist.kill_server(0)
         _step(kv, weight, batches[number], batches[number + 1][2])
-        if number == steps // 2:
-            seconds = time.perf_counter() - start
+        if killed.exists() and not seconds:
+            kv.flush()
+            seconds = time.time() - float(killed.read_text(encoding="utf-8"))
     return {"seconds": seconds, "sum": float(weight.data.asnumpy().astype(np.float64).sum())}

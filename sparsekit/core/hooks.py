@@ -85,8 +85,8 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "exchange", "wait", "serve", "apply", "journal",
-         "user", "profiler")
+LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "exchange", "wait", "serve", "apply",
+         "snapshot", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
 
 #: Ends the name of a span of a custom operator's own code.

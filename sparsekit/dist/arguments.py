@@ -13,16 +13,14 @@ def is_number_below(number: object, limit: float) -> bool:
 
 
 def check_numbers(**numbers: object) -> None:
-    """Raise ``DistError`` for a number of processes below 1."""
+    """Raise ``DistError`` for a number below 1."""
     for name, number in numbers.items():
         if not is_number_below(number, float("inf")) or number == 0:
             raise DistError(expected(name, "a positive integer", number), hint=f"pass {name}=2, for instance.")
 
 
-def check_settings(mode: object, staleness: object, **seconds: object) -> None:
-    """Raise ``DistError`` unless the mode is known, the staleness is a whole number, and the seconds are a number above 0."""
-    if mode not in ("sync", "async"):
-        raise DistError(expected("mode", "'sync' or 'async'", mode), hint="leave it out: the kind of store sets it.")
+def check_settings(staleness: object, **seconds: object) -> None:
+    """Raise ``DistError`` unless the staleness is a whole number, and the seconds are a number above 0."""
     if staleness is not None and not is_number_below(staleness, float("inf")):
         raise DistError(expected("staleness", "None or an integer of at least 0", staleness), hint="pass 4, for instance.")
     for name, number in seconds.items():

@@ -9,10 +9,8 @@ import fcntl
 import functools
 import os
 import runpy
-import shutil
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,23 +22,15 @@ from ..base.entry import entry
 from ..base.errors import DataFileError, DistError, LostWorkerError, NoClusterError, expected
 from ..base.forking import load
 from .arguments import check_numbers, check_settings, is_number_below
-from .journal import Run, begin_run, manifest_of
-from .output import Outputs
+from .messages import Setup
 from .results import Profiled
 from .transport import ServerProcess, current
 
 Place: TypeAlias = "str | os.PathLike[str]"
 
-__all__ = ["Driver", "Script", "connect", "disconnect", "kill_server", "main", "run", "servers", "stop_servers"]
+__all__ = ["Script", "connect", "disconnect", "kill_server", "main", "run", "servers", "stop_servers"]
 
 _named = functools.partial(entry, callbacks=True)
-
-#: Seconds between two looks at what workers have printed and whether they have ended.
-LOOK = 0.1
-
-#: Seconds that the other workers have to end by themselves, after one is lost.
-GRACE = 20.0
-
 
 def engine() -> ModuleType:
     """The module with Ray's part, imported on first use."""
@@ -79,18 +69,20 @@ def cluster_of(address: str | None) -> Iterator[Any]:
 
 @_named
 def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: Place | None = None,
-        resume: bool | Place | None = None, mode: str = "sync", staleness: int | None = None,
-        timeout: float = 120.0, address: str | None = None, args: Sequence[object] = (),
-        kwargs: Mapping[str, object] | None = None, restarts: int = 3, journal: bool = True, fsync: bool = False,
-        frozen_after: float = 5.0, worker_options: Mapping[str, object] | None = None,
-        server_options: Mapping[str, object] | None = None, profile: bool = False) -> list[Any]:
+        resume: bool | Place | None = None, every: int | None = None, seconds: float | None = 30.0,
+        staleness: int | None = None, timeout: float = 120.0, address: str | None = None, args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None, restarts: int = 3, frozen_after: float = 30.0, strict: bool = False,
+        worker_options: Mapping[str, object] | None = None, server_options: Mapping[str, object] | None = None,
+        profile: bool = False, place_within: float = 10.0) -> list[Any]:
     """Run a function in several processes that train one model together, and return what each of them returns.
 
     In each process, ``mx.kv.create("dist_sync")`` makes a store whose values are kept by the servers.  Its ``rank`` and
     ``num_workers`` determine the worker's part of the data.
 
-    A server that ends unexpectedly is restarted and continues from its journal.  A worker that ends unexpectedly is restarted
-    and runs the function from its beginning.  The servers do not count its earlier pushes twice.
+    At the end of some steps, all servers write a snapshot.  When a process or a machine is lost, all workers start anew, and go
+    on from the last snapshot.  Trainers, modules and estimators know when a step ends; a loop by hand says so by
+    ``kv.resume()`` and ``kv.end_step()``.  Each worker begins with generators of random numbers of its own seed, which is the
+    same each time that it starts.
 
     Parameters
     ----------
@@ -99,15 +91,19 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     workers, servers : int
         Numbers of processes.
     folder : path, optional
-        Folder for the servers' journals.  Several machines must share it.  A later ``run`` with the same folder continues the
-        job, even with another number of servers.  The default is a temporary folder, which is removed at the end.
+        Folder for snapshots, which all machines must reach.  A later ``run`` with the same folder continues the job, even with
+        another number of servers.  The default is a temporary folder, which is removed at the end.
     resume : bool or path, optional
         With True the folder must contain a job to continue, and with False it must not.  By default both are allowed.  A path is
         the folder of a job to continue.
-    mode : {"sync", "async"}
-        Whether a step waits for the gradients of all workers.
+    every : int, optional
+        Steps between two snapshots.
+    seconds : float, optional
+        Seconds between two snapshots, if ``every`` is not given; None takes none.  A snapshot that is due while another one is
+        being written is skipped.
     staleness : int, optional
-        Largest number of steps by which a worker may be ahead of the slowest worker in mode ``"async"``; unlimited by default.
+        Largest number of steps by which a worker may be ahead of the slowest worker with a store of the kind ``"dist_async"``;
+        unlimited by default, and 64 where snapshots are taken.
     timeout : float
         Seconds after which a wait for a server or another worker raises an error.
     address : str, optional
@@ -116,19 +112,19 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     args, kwargs : optional
         Arguments of ``fn``, the same for all workers.
     restarts : int
-        Largest number of restarts of each worker.
-    journal : bool
-        Whether servers keep a journal.  Without one, the loss of a server is an error.
-    fsync : bool
-        Whether each journal record is written to disk before it is acknowledged.  This is necessary if machines may lose power.
+        How often the run goes back to the same snapshot.
     frozen_after : float
-        Seconds after which an unresponsive server is restarted.
+        Seconds after which a process that does not answer is ended.
+    strict : bool
+        Whether each worker, and each server, must be on another machine.  By default they are if there are so many machines,
+        else as far apart as possible.
     worker_options, server_options : dict, optional
         Options of Ray for these processes, such as ``{"num_cpus": 4}``.
     profile : bool
         Whether each worker records a profile while it runs the function.  The returned list then has an attribute ``profile``:
-        one timeline of all workers and servers, on one clock.  Of a restarted server, the profile has all lives on the same
-        machine; of a restarted worker, it has only the last.
+        one timeline of all workers and servers, on one clock.  It begins when the workers were last started.
+    place_within : float
+        Seconds in which the cluster must have room for all processes.
 
     Returns
     -------
@@ -140,12 +136,17 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     MissingPackageError
         If Ray is not installed.
     NoClusterError
-        If there is no cluster at ``address``.
+        If there is no cluster at ``address``, or its head does not answer any more.
+    NoRoomError
+        If the cluster has no room for all processes.
+    LostDataError
+        If a machine does not see the folder, or no snapshot in it is whole.
     LostWorkerError
-        If a worker raises an error, which is then the ``__cause__``, or its process ends unexpectedly more than ``restarts``
-        times.
+        If a worker raises an error, which is then the ``__cause__``, or a worker is lost and the run cannot go back.
+    LostServerError
+        If a server is lost and the run cannot go back.
     DistError
-        If a worker ends with a ``DistError``, such as ``LostDataError``: that error.
+        If a worker ends with a ``DistError``, such as ``MismatchError``: that error.
 
     Examples
     --------
@@ -159,21 +160,24 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     >>> mx.dist.run(train, workers=2, servers=2)                         # doctest: +SKIP
     [array([3., 3.], dtype=float32), array([3., 3.], dtype=float32)]
     """
-    check_numbers(workers=workers, servers=servers)
-    check_settings(mode, staleness, timeout=timeout, frozen_after=frozen_after)
+    check_numbers(workers=workers, servers=servers, **({} if every is None else {"every": every}))
+    check_settings(staleness, timeout=timeout, frozen_after=frozen_after, place_within=place_within,
+                   **({} if seconds is None else {"seconds": seconds}))
     if not callable(fn):
         raise DistError(expected("fn", "callable", fn), hint="pass the function itself, without calling it.")
     if not is_number_below(restarts, float("inf")):
         raise DistError(expected("restarts", "an integer of at least 0", restarts), hint="pass 3, for instance.")
-    settings = {"workers": workers, "servers": servers, "mode": mode, "staleness": staleness, "timeout": timeout, "fsync": fsync,
-                "frozen_after": frozen_after, "options": tuple((server_options or {}).items()), "profile": profile}
-    with cluster_of(address) as cluster, job_folder(folder, resume, workers, servers, mode, journal, cluster.folder) as found:
-        place, first_life, again = found
-        job = engine().Job(uuid.uuid4().hex[:12], folder=place, first_life=first_life, again=again, **settings)
+    snaps = every is not None or seconds is not None
+    with cluster_of(address) as cluster, job_folder(folder, resume, snaps, cluster.folder) as place:
+        token = "" if place is None else new_token(place)
+        setup = Setup(workers, servers, place, token, every, seconds, staleness, timeout, profile)
+        options = engine().Options(dict(worker_options or {}), dict(server_options or {}), strict, frozen_after, place_within,
+                                   restarts=restarts)
         function = _Program(fn, tuple(args), dict(kwargs or {}))
         program = engine().pickled(Profiled(function) if profile else function)
-        driver = Driver(cluster, job, program, restarts, dict(worker_options or {}))
-        results = driver.results()
+        with output_of(cluster.folder) as output:
+            driver = engine().Driver(setup, options, program, output)
+            results: list[Any] = driver.results()
         return Profiled.gather(results, driver.told) if profile else results
 
 
@@ -189,32 +193,53 @@ class _Program:
         return self.fn(*self.args, **self.kwargs)
 
 
+@contextlib.contextmanager
+def output_of(within: Path | None) -> Iterator[Path | None]:
+    """A folder in which workers print, if the cluster is this process's own; Ray shows it otherwise."""
+    if within is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="output-", dir=within) as place:
+        yield Path(place)
+
+
 # --------------------------------------------------------------------------- the folder of a job
 
 
 @contextlib.contextmanager
-def job_folder(folder: Place | None, resume: bool | Place | None, workers: int, servers: int, mode: str,
-               journal: bool, within: Path | None = None) -> Iterator[tuple[str | None, int, bool]]:
-    """The folder of the servers, the number of the first life of the workers, and whether a run before has been there.
+def job_folder(folder: Place | None, resume: bool | Place | None, snaps: bool = True, within: Path | None = None
+               ) -> Iterator[str | None]:
+    """The folder of the snapshots, None if there are none.
 
     A temporary one is made ``within`` the cluster's, which is removed also if this process is killed.
     """
     if resume is not None and not isinstance(resume, bool):
         folder, resume = resume, True
-    if not journal and folder is not None:
-        raise DistError("A folder was given, but journal=False keeps nothing in it.", hint="leave out one of the two.")
     if resume and folder is None:
         raise DistError("resume=True needs a folder.", hint="pass resume=FOLDER.")
-    if not journal:
-        yield None, 1, False
-    elif folder is None:
+    if folder is not None:
+        with locked(Path(folder).resolve()) as found:
+            there = any(found.glob("step-*.json"))
+            if resume is True and not there:
+                raise DataFileError(f"There is no run to continue in {found}.", hint="leave out resume= to start one.")
+            if resume is False and there:
+                raise DistError(f"There is a run in {found} already.",
+                                hint="leave out resume= to continue it, or choose another folder.")
+            yield str(found)
+    elif snaps:
         with tempfile.TemporaryDirectory(prefix="sparsekit-job-", dir=within) as temporary:
-            run = begin_run(temporary, servers, workers, mode)
-            yield temporary, run.life, False
+            yield temporary
     else:
-        with locked(Path(folder).resolve()) as place:
-            run = continued(str(place), resume, workers, servers, mode)
-            yield str(place), run.life, run.started_before
+        yield None
+
+
+def new_token(place: str) -> str:
+    """The name of a new file in a folder, by which other machines show that they see it; those of earlier runs go."""
+    for old in Path(place).glob("token-*"):
+        old.unlink(missing_ok=True)
+    token = f"token-{uuid.uuid4().hex}"
+    (Path(place) / token).touch()
+    return token
 
 
 @contextlib.contextmanager
@@ -234,111 +259,13 @@ def locked(place: Path) -> Iterator[Path]:
         yield place
 
 
-def continued(place: str, resume: object, workers: int, servers: int, mode: str) -> Run:
-    """Note in the folder that a run begins or goes on, after its servers have become as many as asked for."""
-    found = manifest_of(place)
-    if found is None and resume is True:
-        raise DataFileError(f"There is no run to continue in {place}.", hint="leave out resume= to start one.")
-    if found is not None and resume is False:
-        raise DistError(f"There is a run in {place} already.", hint="leave out resume= to continue it, or choose another folder.")
-    if found is not None and (found.shards, found.workers) != (servers, workers):
-        load("sparsekit.dist.resume").resume(place, servers, workers)
-    return begin_run(place, servers, workers, mode)
-
-
-# --------------------------------------------------------------------------- the driver
-
-
-class Driver:
-    """Starts the processes of a job, starts workers again, shows what they print, and collects their results."""
-
-    def __init__(self, cluster: Any, job: Any, program: bytes, restarts: int, options: Mapping[str, object]) -> None:
-        self.told: list[Any] = []
-        self.cluster, self.job, self.restarts = cluster, job, restarts
-        self.program, self.options = program, options
-        self.outcomes: dict[int, Any] = {}
-        self.lives = dict.fromkeys(range(job.workers), job.first_life)
-        self.workers: dict[int, Any] = {}
-        self.lost: DistError | None = None
-        self.until: float | None = None
-
-    def results(self) -> list[Any]:
-        """Run the job to its end, and leave nothing behind."""
-        servers: list[Any] = []
-        with self._outputs() as (outputs, place):
-            try:
-                servers = engine().start_servers(self.job)
-                for rank in range(self.job.workers):
-                    self.workers[rank] = engine().Worker(self.job, rank, self.lives[rank], place, self.program, self.options)
-                self._watch(servers, outputs, place)
-                if self.job.profile and self.lost is None:
-                    self.told = engine().ask(self.job, servers, "profile")
-            finally:
-                engine().stop(list(self.workers.values()), servers)
-                for spans in filter(None, map(self.job.spans_of, range(self.job.servers))):
-                    spans.unlink(missing_ok=True)
-                outputs.show(last=True)
-        if self.lost is not None:
-            raise self.lost
-        return [engine().unpickled(self.outcomes[rank].value) for rank in range(self.job.workers)]
-
-    @contextlib.contextmanager
-    def _outputs(self) -> Iterator[tuple[Outputs, Path | None]]:
-        """Where workers print: files, if the cluster is this process's own; Ray shows it otherwise."""
-        if self.cluster.folder is None:
-            yield Outputs(Path(), 0), None
-            return
-        place = self.cluster.folder / self.job.name
-        place.mkdir()
-        yield Outputs(place, self.job.workers), place
-        shutil.rmtree(place, ignore_errors=True)
-
-    def _watch(self, servers: list[Any], outputs: Outputs, place: Path | None) -> None:
-        """Wait until every worker has ended."""
-        while len(self.outcomes) < self.job.workers:
-            going = [worker for rank, worker in self.workers.items() if rank not in self.outcomes]
-            for worker in engine().wait(going, LOOK):
-                self._ended(worker, servers, place)
-            outputs.show()
-            if self.until is not None and time.monotonic() > self.until:
-                return
-
-    def _ended(self, worker: Any, servers: list[Any], place: Path | None) -> None:
-        """Take the result of a worker, or start it again."""
-        rank, outcome = worker.rank, worker.outcome()
-        if outcome is None and self.lost is None and self.lives[rank] - self.job.first_life < self.restarts:
-            self.lives[rank] += 1
-            print(f"Rank {rank} has ended unexpectedly; it is restarted from the beginning "
-                  f"({self.lives[rank] - self.job.first_life} of {self.restarts}).", file=sys.stderr, flush=True)
-            self.workers[rank] = engine().Worker(self.job, rank, self.lives[rank], place, self.program, self.options)
-            return
-        self.outcomes[rank] = outcome
-        if self.lost is None and (outcome is None or outcome.value is None):
-            self.lost = self._error_of(rank, outcome)
-            self.until = time.monotonic() + GRACE
-            engine().tell_lost(self.job, servers, rank)
-
-    def _error_of(self, rank: int, outcome: Any) -> DistError:
-        """The error of a worker that does not come back."""
-        if outcome is None:
-            return LostWorkerError(f"Rank {rank} has ended unexpectedly {self.restarts + 1} times; its process was killed or "
-                                   f"crashed.", hint="read its output; restarts= sets the number of restarts.",
-                                   rank=rank)
-        if isinstance(outcome.error, DistError):
-            outcome.error.add_note(f"Raised by rank {rank}:\n{outcome.text}")
-            return outcome.error
-        error = LostWorkerError(f"Rank {rank} has ended with an error:\n{outcome.text}", rank=rank)
-        error.__cause__ = outcome.error
-        return error
-
-
 # --------------------------------------------------------------------------- joining from outside
 
 
 @_named
 def connect(address: str | None = None, job: str | None = None, rank: int | None = None, workers: int = 1, servers: int = 1,
-            folder: Place | None = None, mode: str = "sync", staleness: int | None = None,
-            timeout: float = 120.0, fsync: bool = False, frozen_after: float = 5.0) -> None:
+            folder: Place | None = None, every: int | None = None, seconds: float | None = 30.0, staleness: int | None = None,
+            timeout: float = 120.0, frozen_after: float = 30.0) -> None:
     """Start or join a Ray cluster for the following calls of ``run``; with ``rank`` also become a worker in this process.
 
     Call it once in a notebook to avoid that each ``run`` starts a cluster.
@@ -346,6 +273,8 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
     Worker processes that another program starts, on one machine or on several, all call it with the same ``address``, ``job`` and
     numbers, and with their own ``rank``.  They can then make a store with ``mx.kv.create("dist_sync")``.  The first process
     starts the servers.  The servers end when every worker has called ``disconnect``; a process that exits normally calls it.
+    With a ``folder``, the servers take snapshots.  If a server or a worker ends, the calls of all others raise an error, and
+    whoever has started the workers starts all of them again; they go on from the last snapshot.
 
     Parameters
     ----------
@@ -356,8 +285,8 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
         Common name of the job of these workers; ``"job"`` by default.
     rank : int, optional
         Number of this process among the workers, from 0.
-    workers, servers, folder, mode, staleness, timeout, fsync, frozen_after
-        As in ``run``.
+    workers, servers, folder, every, seconds, staleness, timeout, frozen_after
+        As in ``run``; without a folder there are no snapshots.
 
     Raises
     ------
@@ -369,7 +298,7 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
         If an argument is invalid, this process is a worker already, or the servers refuse it, have lost data or do not answer.
     """
     check_numbers(workers=workers, servers=servers)
-    check_settings(mode, staleness, timeout=timeout, frozen_after=frozen_after)
+    check_settings(staleness, timeout=timeout, frozen_after=frozen_after, **({} if seconds is None else {"seconds": seconds}))
     if rank is not None and not is_number_below(rank, workers):
         raise DistError(expected("rank", f"from 0 to {workers - 1}", rank), hint="workers= is the number of all workers.")
     if _here.way is not None:
@@ -380,8 +309,11 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
     if rank is None:
         return
     place = None if folder is None else str(Path(folder).resolve())
-    found = engine().Job(job or "job", workers, servers, place, mode, staleness, fsync, timeout, frozen_after, detached=True)
-    _here.way = engine().join(found, rank)
+    if place is not None:
+        os.makedirs(place, exist_ok=True)
+        (Path(place) / f"token-{job or 'job'}").touch()
+    setup = Setup(workers, servers, place, f"token-{job or 'job'}", every, seconds, staleness, timeout)
+    _here.way = engine().join(job or "job", setup, engine().Options(frozen_after=frozen_after), rank)
 
 
 def disconnect() -> None:
@@ -433,7 +365,10 @@ def servers(job: str | None = None) -> list[ServerProcess]:
     >>> mx.dist.servers()                                                # doctest: +SKIP
     [ServerProcess(index=0, pid=4711, node='…'), ServerProcess(index=1, pid=4712, node='…')]
     """
-    found: list[ServerProcess] = current().processes() if job is None else engine().processes_of(_joined(job))
+    if job is None:
+        return current().processes()
+    keeper = engine().keeper_of(_joined(job))
+    found: list[ServerProcess] = [] if keeper is None else engine().servers_of(keeper)
     return found
 
 
@@ -441,7 +376,7 @@ def servers(job: str | None = None) -> list[ServerProcess]:
 def stop_servers(job: str) -> int:
     """End the servers of a job of ``connect`` whose workers have all been killed before they could end the servers.
 
-    The servers' journals remain in the job's folder.  A worker of the job that is still running gets a ``LostServerError``.
+    The snapshots remain in the job's folder.  A worker of the job that is still running gets a ``LostServerError``.
 
     Parameters
     ----------
@@ -464,9 +399,8 @@ def stop_servers(job: str) -> int:
     >>> mx.dist.stop_servers("job")                                      # doctest: +SKIP
     2
     """
-    found = engine().servers_of(_joined(job))
-    engine().stop((), found)
-    return len(found)
+    found: int = engine().stop_keeper(_joined(job))
+    return found
 
 
 def _joined(job: object) -> str:
@@ -482,7 +416,7 @@ def _joined(job: object) -> str:
 def kill_server(index: int) -> None:
     """Kill the process of a server, as in a crash, to test that a program survives it.
 
-    The server is restarted and continues from its journal.  Calls that need it wait until then.
+    All workers go back to the last snapshot: this process ends at its next call that needs the server, and another one goes on.
 
     Parameters
     ----------
@@ -495,12 +429,11 @@ def kill_server(index: int) -> None:
         If this process is not a worker of a run.
     DistError
         If there is no such server.
-    LostDataError
-        If the servers keep no journal.  The error is raised here, or by the next call that needs the server.
     """
     way = current()
-    if not is_number_below(index, way.shards):
-        raise DistError(expected("index", f"the number of a server, from 0 to {way.shards - 1}", index),
+    count = way.setup.servers
+    if not is_number_below(index, count):
+        raise DistError(expected("index", f"the number of a server, from 0 to {count - 1}", index),
                         hint="mx.dist.servers() lists them.")
     way.kill(index)
 
@@ -535,12 +468,14 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("-n", "--workers", type=int, default=2, metavar="N", help="workers that run the script (default: 2)")
     found.add_argument("-s", "--servers", type=int, default=2, metavar="N", help="servers that keep the values (default: 2)")
     found.add_argument("--address", help="address of a running Ray cluster, or auto (default: a cluster of this command alone)")
-    found.add_argument("--folder", type=Path, help="where servers keep their journals; the same folder continues a job that was "
+    found.add_argument("--folder", type=Path, help="where snapshots are written; the same folder continues a job that was "
                        "interrupted (default: a temporary one)")
-    found.add_argument("--mode", choices=("sync", "async"), default="sync", help="whether a step waits for all workers")
+    found.add_argument("--every", type=int, metavar="N", help="steps between two snapshots (default: --seconds)")
+    found.add_argument("--seconds", type=float, default=30.0, metavar="S", help="seconds between two snapshots (default: 30)")
     found.add_argument("--staleness", type=int, metavar="N", help="steps that a worker may be ahead of the slowest (async)")
     found.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="longest wait (default: 120)")
-    found.add_argument("--restarts", type=int, default=3, metavar="N", help="how often a worker is restarted (default: 3)")
+    found.add_argument("--restarts", type=int, default=3, metavar="N",
+                       help="how often the run goes back to one snapshot (default: 3)")
     found.add_argument("script", metavar="SCRIPT", help="Python script to run")
     found.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
     return found
@@ -554,8 +489,8 @@ def main(argv: Sequence[str]) -> int:
         raise DataFileError(f"There is no script {given.script}.", hint="put options before the script: launch -n 2 SCRIPT")
     script = Script(str(path.resolve()), tuple(given.arguments), str(Path.cwd()))
     try:
-        run(script, given.workers, given.servers, given.folder, mode=given.mode, staleness=given.staleness,
-            timeout=given.timeout, address=given.address, restarts=given.restarts)
+        run(script, given.workers, given.servers, given.folder, every=given.every, seconds=given.seconds,
+            staleness=given.staleness, timeout=given.timeout, address=given.address, restarts=given.restarts)
     except LostWorkerError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

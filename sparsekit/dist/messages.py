@@ -6,18 +6,53 @@ server, as ``partition`` assigns them, ascending and each once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from ..base.types import Array, DType
 
-__all__ = ["Key", "KeySpec", "Message", "Pull", "Push", "Refused", "Reply", "Request", "Waited", "Waiting", "Welcome",
-           "id_type", "payload_bytes", "row_ids"]
+__all__ = ["Answer", "Exchange", "Key", "KeySpec", "Payload", "Pull", "Push", "Setup", "Waited", "id_type", "payload_bytes",
+           "row_ids"]
 
 #: A key of a store.
 Key: TypeAlias = "str | int"
+#: What methods of servers take and give, and what is in files: the two ends of each know its form.
+Payload: TypeAlias = Any  # Any: see above
+
+
+class Setup(NamedTuple):
+    """What all processes of a run know.
+
+    Attributes
+    ----------
+    workers, servers : int
+    folder : str or None
+        Where snapshots are written; None takes none.
+    token : str
+        A file in the folder that shows that a machine sees it.
+    every : int or None
+        Steps between two snapshots.
+    seconds : float or None
+        Seconds between two snapshots, if ``every`` is None.
+    staleness : int or None
+        In an asynchronous run, how many steps a worker may be ahead of the slowest; None for any number.
+    timeout : float
+        Seconds that a call waits.
+    profile : bool
+        Whether servers keep spans for a profile.
+    """
+
+    workers: int = 1
+    servers: int = 1
+    folder: str | None = None
+    token: str = ""
+    every: int | None = None
+    seconds: float | None = None
+    staleness: int | None = None
+    timeout: float = 600.0
+    profile: bool = True
 
 
 class KeySpec(NamedTuple):
@@ -32,7 +67,7 @@ class KeySpec(NamedTuple):
     stype : {"default", "row_sparse"}
     placement : str
         ``"rows:16"`` if the rows are dealt to the servers in blocks of 16, ``"whole:2"`` if server 2 holds all of them.
-        ``"rows"`` stands in journals that do not say the size of the blocks, for one that ``partition`` knows.
+        ``"rows"`` stands for blocks whose size ``partition.dealt`` chooses.
     """
 
     shape: tuple[int, ...]
@@ -85,30 +120,37 @@ class Pull(NamedTuple):
     rows: Array | None = None
 
 
-class Request(NamedTuple):
+class Exchange(NamedTuple):
     """Pushes that a server applies, then pulls that it answers.
 
     Attributes
     ----------
     rank : int
-    life : int
-        Number of the worker's incarnation.  A server refuses a lower one than the highest it has seen of that rank.
-    epoch_known : int
-        Epoch in the last reply of this server; 0 if there was none.
-    pushes : tuple of Push
-    pulls : tuple of Pull
+    number : int
+        Number of the message among those of this worker; what has been taken under it is not taken again.
+    pushes, pulls : tuple
     settings : str, optional
-        Settings of the optimizer for these pushes, from ``optimizer.states.encoded_settings``; None if they are those of the
-        last request of this incarnation to this server that had pushes.  Of the workers that have a part in a step, the
-        settings of the lowest rank count.
+        Settings of the optimizer for these pushes, from ``optimizer.states.encoded_settings``.  Of the workers that have a part
+        in a step, the settings of the lowest rank count.
+    ended : {"", "before", "after"}
+        Whether the worker has ended a step, and whether that was before or after these pushes.
+    state : (int, str, list of array), optional
+        The step that ended, and the state of the worker there as JSON and arrays, for a snapshot.
+    mark : int
+        A step at which a snapshot will be taken; 0 for none.
+    leaves : bool
+        Whether the worker pushes no more.
     """
 
     rank: int
-    life: int
-    epoch_known: int = 0
+    number: int
     pushes: tuple[Push, ...] = ()
     pulls: tuple[Pull, ...] = ()
     settings: str | None = None
+    ended: str = ""
+    state: tuple[int, str, list[Array]] | None = None
+    mark: int = 0
+    leaves: bool = False
 
 
 class Waited(NamedTuple):
@@ -117,7 +159,7 @@ class Waited(NamedTuple):
     Attributes
     ----------
     key : str, int or None
-        None for a barrier.
+        None for a step or a barrier.
     step : int
     ranks : tuple of int
     seconds : float
@@ -126,99 +168,28 @@ class Waited(NamedTuple):
     key: Key | None
     step: int
     ranks: tuple[int, ...]
-    seconds: float
+    seconds: float = 0.0
 
 
-class Reply(NamedTuple):
+class Answer(NamedTuple):
     """The pushes are applied, and here is what the pulls asked for.
 
     Attributes
     ----------
-    epoch : int
-        Number of the server's incarnation.
-    last : dict
-        Number of the last push of this worker that the server has, for each key of the request; for all keys if the
-        request names another epoch.
     values : tuple of array
         One for each pull.
+    marks : tuple of int
+        Steps at which snapshots will be taken, as far as the server knows.
+    writing : bool
+        Whether the server writes a snapshot now.
     waited : tuple of Waited
         For whom the server let the worker wait before it answered.
     """
 
-    epoch: int
-    last: dict[Key, int]
     values: tuple[Array, ...] = ()
+    marks: tuple[int, ...] = ()
+    writing: bool = False
     waited: tuple[Waited, ...] = ()
-
-
-class Waiting(NamedTuple):
-    """The pushes are applied, and a pull or a barrier waits for other workers.
-
-    Attributes
-    ----------
-    epoch, last
-        As in ``Reply``.
-    reasons : tuple of (key, step, ranks)
-        What is awaited: the step of the key, None for a barrier, and the ranks whose push is missing.
-    waited : tuple of Waited
-        As in ``Reply``.
-    """
-
-    epoch: int
-    last: dict[Key, int]
-    reasons: tuple[tuple[Key | None, int, tuple[int, ...]], ...]
-    waited: tuple[Waited, ...] = ()
-
-
-class Refused(NamedTuple):
-    """A push of the request follows one that the server does not have; nothing of the request was applied.
-
-    Attributes
-    ----------
-    epoch : int
-    last : dict
-        Number of the last push of this worker that the server has, for every key.
-    """
-
-    epoch: int
-    last: dict[Key, int]
-
-
-class Welcome(NamedTuple):
-    """What a server tells a worker that begins or comes back.
-
-    Attributes
-    ----------
-    epoch : int
-    last : dict
-        Number of the last push of this worker that the server has, for every key.
-    specs : dict
-        Specification of every key of which the server holds rows.
-    barrier : int
-        Barriers that all workers have passed.
-    mode : {"sync", "async"}
-    staleness : int or None
-    workers, shards : int
-    optimizer, states : int
-        Number of the last command that set the optimizer, and its states; 0 if none has.
-    left : tuple of int
-        Ranks that have left.
-    """
-
-    epoch: int
-    last: dict[Key, int]
-    specs: dict[Key, KeySpec]
-    barrier: int
-    mode: str
-    staleness: int | None
-    workers: int
-    shards: int
-    optimizer: int = 0
-    states: int = 0
-    left: tuple[int, ...] = ()
-
-
-Message: TypeAlias = "Push | Pull | Request | Reply | Waiting | Refused | Welcome"
 
 
 def payload_bytes(message: object) -> int:  # object: a message, or what stands in one

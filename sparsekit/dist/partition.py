@@ -22,14 +22,12 @@ if TYPE_CHECKING:
     from .messages import Key, KeySpec
 
 
-__all__ = ["Part", "Partition", "dealt"]
+__all__ = ["Part", "Partition", "dealt", "placed"]
 
 #: Rows of a block of a row_sparse key.  Smaller blocks spread skewed rows no better than chance spreads even ones.
 ROWS = 16
 #: Elements of a block of a dense key, about.
 ELEMENTS = 1 << 14
-#: Rows of a block of a row_sparse key in journals that do not say it; each of their rounds begins with the same server.
-EARLIER_ROWS = 256
 #: The golden ratio as a fraction of 2**64: its multiples are spread evenly, and so are those of every distance.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
@@ -41,6 +39,21 @@ def dealt(spec: KeySpec) -> KeySpec:
         return spec
     width = math.prod(spec.shape[1:])
     return spec._replace(placement=f"rows:{ROWS if spec.stype == 'row_sparse' else max(1, ELEMENTS // max(width, 1))}")
+
+
+def placed(spec: KeySpec, policy: str, key: Key, shards: int) -> KeySpec:
+    """The specification of a key on so many servers.
+
+    Parameters
+    ----------
+    spec : KeySpec
+    policy : {"rows", "key", "one"}
+        Whether the rows of a key are dealt to all servers, or each key lies on one of them, or all keys lie on the first.
+    key : str or int
+    shards : int
+    """
+    place = {"rows": "rows", "one": "whole:0", "key": f"whole:{zlib.crc32(repr(key).encode()) % shards}"}[policy]
+    return dealt(spec._replace(placement=place))
 
 
 class Part(NamedTuple):
@@ -80,18 +93,14 @@ class Partition:
     def __init__(self, key: Key, spec: KeySpec, shards: int) -> None:
         self.shape, self.shards = spec.shape, shards
         self.rows = spec.shape[0] if spec.shape else 1
-        how, _, number = spec.placement.partition(":")
-        #: Server that each round begins with, or None if the rounds take turns.
+        how, _, number = dealt(spec).placement.partition(":")
+        #: Server that each round begins with, or None if they take turns.
         self._first: int | None = None
         self._seed = zlib.crc32(repr(key).encode())
         if how == "whole":
             self._first, self.block = int(number), max(self.rows, 1)
-        elif number:
-            self.block = int(number)
         else:
-            width = math.prod(spec.shape[1:])
-            self._first = self._seed % shards
-            self.block = EARLIER_ROWS if spec.stype == "row_sparse" else max(1, ELEMENTS // max(width, 1))
+            self.block = int(number)
         self.blocks = -(-self.rows // self.block)
         first = int(self._begins(np.zeros(1, np.int64))[0])
         self.holders = tuple(sorted((first + place) % shards for place in range(min(max(1, self.blocks), shards))))

@@ -3,45 +3,57 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
+import json
 import logging
 import os
 import pickle
-import re
+import random
 import runpy
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..base.errors import DistError, FencedError, LostServerError, NoClusterError, SparsekitError, WaitTimeoutError, shown
+from ..base import rng
+from ..base.errors import (
+    DistError,
+    LostDataError,
+    LostServerError,
+    LostWorkerError,
+    NoClusterError,
+    NoRoomError,
+    WaitTimeoutError,
+    shown,
+)
 from ..base.forking import load
 from ..base.optional import optional_import
 from . import launch, transport
-from .client import client_of
-from .messages import Reply, Request, payload_bytes
-from .output import redirect
-from .rehearsal import Rehearsal
-from .shard import Shard
-from .shared_memory import Mapped, Room, placed
-from .watcher import MARK, end_process, start_time
+from .client import ReplacedError
+from .files import DamagedError, Snapshots
+from .head import MARK, clean_up
+from .messages import Setup, payload_bytes
+from .output import Outputs, redirect
+from .server import Server
 
 if TYPE_CHECKING:
-    from ..base.types import Array, DTypeLike
+    from .messages import Payload
+    from .seen import Request
 
-__all__ = ["Cluster", "Job", "Outcome", "RayTransport", "Worker", "ask", "join", "joined", "load_ray", "part", "pickled",
-           "portable", "processes_of", "servers_of", "start_servers", "stop", "tell_lost", "unpickled", "wait"]
+__all__ = ["Cluster", "Driver", "Group", "Options", "RayTransport", "join", "keeper_of", "load_ray", "part", "pickled",
+           "portable", "servers_of", "stop_keeper", "unpickled"]
 
 #: The namespace of all actors, in which their names are looked up.
 NAMESPACE = "sparsekit"
@@ -54,84 +66,86 @@ OBJECT_STORE = 100 << 20
 #: priority than other programs.
 SYSTEM = {"max_direct_call_object_size": 1 << 20, "worker_niceness": 0, "timeout_ms_task_wait_for_death_info": 50}
 
-#: What Ray starts beside a cluster that a cluster of one process has no use for: 100 MB and half a second each.
-UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
+#: Bytes of arrays up to which a message travels as one piece of bytes, in which Ray has no objects to look at.
+PACKED = 1 << 16
 
 #: Longest name of the folder for temporary files: a socket's path may have 107 characters, and Ray's own part takes about 75.
 LONGEST_TEMPORARY = 20
 
-#: Seconds after which a server that has not answered is asked whether it is alive.  It answers everything within about a second.
-PATIENCE = 2.0
-
-#: Seconds between two attempts to reach a server that is started again.
-PAUSE = 0.05
-
-#: Tells Ray to listen to the loopback interface alone, as it does on a desktop.
-LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+#: Seconds between two signs of life, between two looks, and in which Ray answers what it knows.
+BEAT, LOOK, SOON = 0.25, 0.1, 10.0
 
 #: What Ray reads from the environment when it is imported and started.
-ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0"}
+ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
 
-#: Lines that Ray always shows, and lines that it leaves out: all that workers print is shown, also what several print alike;
-#: that a process has died we say ourselves, in fewer words.
-ALLOWED, SKIPPED = re.compile("^(?!A worker died)"), re.compile("^A worker died")
+#: What tells Ray, when it is imported, that clusters listen to the loopback interface alone, as on a desktop.
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
-#: The secret of this process's clusters.  Ray would write one to the home folder, and a process of Ray reads it once.
+#: What a cluster of our own is started with, so that its processes keep their environment.
+OWN_ENVIRONMENT = {**ENVIRONMENT, "SPT_NOENV": "1"}
+
+#: The secret of this process's clusters.  Ray would write one to the home folder, and a process of Ray reads it once: a program
+#: that has imported Ray before it asks for a cluster has clusters without one.
 TOKEN = "RAY_AUTH_TOKEN"
 
+#: The program that starts and ends a cluster.
+HEAD = str(Path(__file__).parent / "head.py")
+
+#: Seconds in which a folder of a cluster is not taken for a stale one, and in which a cluster starts.
+YOUNG, START = 10.0, 300.0
+
 log = logging.getLogger("sparsekit.dist")
+
+#: Ray's handle of an actor, and its reference of an answer.
+Actor: TypeAlias = Any  # Any: its methods are those of a class above
+Reference: TypeAlias = Any  # Any: Ray does not say of what
 
 os.environ.pop(MARK, None)  # in a process of Ray: what a user's program starts there is not Ray's
 
 
-#: Tells Ray's processes not to write the name that they show over their environment.
-KEPT = {"SPT_NOENV": "1"}
-
-#: A folder with a module that spares each of Ray's processes a second.
-BEFORE = str(Path(__file__).parent / "before_ray")
-
-#: The program that ends what is left of a cluster.
-WATCHER = str(Path(__file__).parent / "watcher.py")
+#: Whether Ray has been imported here with ``LOOPBACK``.
+_alone: list[bool] = []
 
 
-def load_ray() -> ModuleType:
-    """Import Ray, or raise the error that names the extra."""
-    first = "ray" not in sys.modules
-    if first:
-        sys.path.insert(0, BEFORE)
+def load_ray(alone: bool = False) -> ModuleType:
+    """Import Ray, or raise the error that names the extra; with ``alone`` for clusters that no other machine can reach."""
+    before = set_environment(LOOPBACK) if alone and "ray" not in sys.modules else {}
     try:
-        return optional_import("ray", "dist", "Training on several machines")
+        found = optional_import("ray", "dist", "Training on several machines")
+        if before:
+            _alone.append(True)
+        return found
     finally:
-        if first and BEFORE in sys.path:  # the module in there takes it away when it is imported
-            sys.path.remove(BEFORE)
+        restore_environment(before)
 
 
-@dataclass(frozen=True)
-class Job:
-    """What servers and workers of one job know."""
+# object, Any: whatever the function takes and gives
+def within(seconds: float, what: str, function: Callable[..., Any], *arguments: object) -> Payload:
+    """What a call of Ray gives, which may wait for ever if the head of the cluster has ended.
 
-    name: str
-    workers: int = 1
-    servers: int = 1
-    folder: str | None = None
-    mode: str = "sync"
-    staleness: int | None = None
-    fsync: bool = False
-    timeout: float = 120.0
-    frozen_after: float = 5.0
-    first_life: int = 1
-    again: bool = False
-    detached: bool = False
-    options: tuple[tuple[str, object], ...] = ()  # Ray's options of the servers' actors
-    profile: bool = False
+    Raises
+    ------
+    NoClusterError
+        If it has not come after so many seconds.
+    """
+    found: list[tuple[Any, BaseException | None]] = []  # Any: what the function gives
 
-    def server_name(self, index: int) -> str:
-        """Name of a server's actor."""
-        return f"{self.name}/server-{index}"
+    def call() -> None:
+        try:
+            found.append((function(*arguments), None))
+        except BaseException as error:
+            found.append((None, error))
 
-    def spans_of(self, index: int) -> Path | None:
-        """Where the spans of all lives of a server are kept, if a profile is asked for."""
-        return Path(self.folder) / f"server-{index}.{self.name}.spans" if self.profile and self.folder is not None else None
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not found:
+        raise NoClusterError(f"The head of the Ray cluster has not answered for {seconds:.0f} s ({what}).",
+                             hint="start the cluster again; a run with the same folder continues from its last snapshot.")
+    value, error = found[0]
+    if error is not None:
+        raise error
+    return value
 
 
 # --------------------------------------------------------------------------- the cluster
@@ -150,156 +164,86 @@ class Cluster:
 
     def __init__(self, address: str | None = None, processors: int | None = None) -> None:
         self.address = address
-        self.owned = self.started = False
         self.folder: Path | None = None
+        self._started = False
         self._lock: IO[str] | None = None
         self._environment: dict[str, str | None] = {}
-        self._filters: dict[Any, tuple[Any, Any]] = {}
-        self._watcher: subprocess.Popen[bytes] | None = None
+        self._head: subprocess.Popen[str] | None = None
         running = sys.modules.get("ray")
         if running is not None and running.is_initialized():
-            self._check_same(running, address)
+            here = running.get_runtime_context().gcs_address
+            if address not in (None, "local", "auto", here):
+                raise NoClusterError(f"The cluster at {address} cannot be joined: this process is part of the one at {here}.",
+                                     hint="call ray.shutdown() or mx.dist.disconnect() first.")
             return
         if address in (None, "local"):
             self._start(processors)
         else:
-            self._join(str(address))
-        self.started = True
-
-    @staticmethod
-    def _check_same(ray: ModuleType, address: str | None) -> None:
-        """Raise ``NoClusterError`` if Ray runs at another address than the one asked for."""
-        here = ray.get_runtime_context().gcs_address
-        if address not in (None, "local", "auto", here):
-            raise NoClusterError(f"The cluster at {address} cannot be joined: this process is part of the one at {here}.",
-                                 hint="call ray.shutdown() or mx.dist.disconnect() first.")
+            self._join(str(address), log_to_driver=True)
+        self._started = True
 
     def _start(self, processors: int | None) -> None:
-        """Start a cluster of this process alone, in a temporary folder."""
+        """Start a cluster of this process alone, in a temporary folder, by another process that ends it in any case."""
+        fresh = _alone or "ray" not in sys.modules
+        if fresh and TOKEN not in os.environ and not Path("~/.ray/auth_token").expanduser().exists():
+            os.environ[TOKEN] = os.urandom(32).hex()
+        self._environment = set_environment({**OWN_ENVIRONMENT, "RAY_AUTH_MODE": "token" if fresh else "disabled"})
+        load_ray(alone=True)
         remove_stale_folders()
-        self.owned = True
         self.folder = Path(tempfile.mkdtemp(prefix=f"sk-{os.getuid()}-", dir=temporary_place()))
         self._lock = (self.folder / "lock").open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        self._environment = set_environment({**ENVIRONMENT, LOOPBACK: "0"})
-        if TOKEN not in os.environ and not Path("~/.ray/auth_token").expanduser().exists():
-            os.environ[TOKEN] = os.urandom(32).hex()
+        mark = os.urandom(16).hex()
+        (self.folder / "mark").write_text(mark)
+        options = ["--include-dashboard=false", "--include-log-monitor=false", "--disable-usage-stats",
+                   f"--object-store-memory={OBJECT_STORE}", f"--system-config={json.dumps(SYSTEM)}",
+                   *([] if processors is None else [f"--num-cpus={processors}"])]
+        self._head = subprocess.Popen(
+            [sys.executable, "-P", HEAD, str(self.folder), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=(self.folder / "head.log").open("w"), text=True, start_new_session=True, cwd="/",
+            env={**os.environ, **OWN_ENVIRONMENT, **(LOOPBACK if _alone else {}), MARK: mark})
         try:
-            mark = os.urandom(16).hex()
-            self._watcher = watched(self.folder, mark)
-            listen_to_loopback(True)
-            self._filters = set_filters()
-            with light_start(), marked(mark):
-                load_ray().init(
-                    address="local", num_cpus=processors, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
-                    object_store_memory=OBJECT_STORE, namespace=NAMESPACE, _node_ip_address="127.0.0.1",
-                    _temp_dir=str(self.folder), _system_config=SYSTEM)
-        except BaseException as error:
+            told = json.loads(within(START, "its start", self._head.stdout.readline) or "{}")  # type: ignore[union-attr]
+            if "address" not in told:
+                raise NoClusterError(f"Ray could not be started here: {told.get('error', 'its process has ended')}",
+                                     hint="the machine may be too busy; try again.")
+            self._join(told["address"], log_to_driver=False)
+        except BaseException:
             self.stop()
-            if type(error) is not Exception:  # Ray has no class of its own for it
-                raise
-            raise NoClusterError(f"Ray could not be started here: {error}",
-                                 hint="the machine may be too busy; try again.") from error
+            raise
 
-    def _join(self, address: str) -> None:
+    def _join(self, address: str, log_to_driver: bool) -> None:
         """Join a running cluster."""
-        self._environment = set_environment(ENVIRONMENT)
+        host, _, port = address.rpartition(":")
+        if _alone and log_to_driver:
+            raise NoClusterError(f"The cluster at {address} cannot be joined: Ray has been imported here for clusters of this "
+                                 "machine.", hint="join it in a fresh process, by mx.dist.connect(address).")
         try:
-            listen_to_loopback(False)
-            self._filters = set_filters()
-            load_ray().init(address=address, log_to_driver=True, logging_level="ERROR", namespace=NAMESPACE)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+            if host and port.isdigit():
+                socket.create_connection((host, int(port)), timeout=5.0).close()
+            self._environment = {**set_environment(ENVIRONMENT), **self._environment}
+            load_ray().init(address=address, log_to_driver=log_to_driver, logging_level="ERROR", namespace=NAMESPACE)
+        except (OSError, RuntimeError, ValueError) as error:
             restore_environment(self._environment)
-            reason = (str(error) or type(error).__name__).splitlines()[0]
-            raise NoClusterError(f"There is no Ray cluster at {address!r}: {reason}",
+            lines = (str(error) or type(error).__name__).splitlines()
+            raise NoClusterError(f"There is no Ray cluster at {address!r} that this process can join: {' '.join(lines[:4])}",
                                  hint="`ray start --head` starts one and prints its address.") from error
 
     def stop(self) -> None:
         """Leave the cluster; one that was started here ends, and its folder is removed."""
-        if self.started or self.owned:
+        if self._started or self._head is not None:
             with contextlib.suppress(Exception):
                 load_ray().shutdown()
         restore_environment(self._environment)
-        for filter_, before in self._filters.items():
-            filter_.allow_re, filter_.skip_re = before
-        self._environment, self._filters = {}, {}
-        if self._watcher is not None:
-            self._watcher.communicate()
-            self._watcher = None
+        self._environment = {}
+        if self._head is not None:
+            self._head.communicate()
+            self._head = None
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
         if self._lock is not None:
             self._lock.close()
-        self.folder, self._lock, self.started, self.owned = None, None, False, False
-
-
-def watched(folder: Path, mark: str) -> subprocess.Popen[bytes]:
-    """Start the process that cleans up after a cluster in this folder, when this process stops it or ends.
-
-    It ends the processes that were started with this mark.
-    """
-    return subprocess.Popen([sys.executable, "-S", "-I", WATCHER, str(folder), mark], stdin=subprocess.PIPE,
-                            start_new_session=True, cwd="/")
-
-
-@contextlib.contextmanager
-def marked(mark: str) -> Iterator[None]:
-    """Have Ray start its processes with a mark, which those hand on to theirs, and which no other program gets.
-
-    This process's own environment stays as it is: what another thread starts meanwhile is not Ray's.
-    """
-    services = load_ray()._private.services
-    start = getattr(services, "start_ray_process", None)
-    if start is None:  # another version of Ray: what is left of it ends by itself
-        yield
-        return
-
-    # object: what Ray passes and returns
-    def start_marked(*arguments: object, env_updates: Mapping[str, str] | None = None, **more: object) -> object:
-        return start(*arguments, env_updates={**(env_updates or {}), MARK: mark, **KEPT}, **more)
-
-    services.start_ray_process = start_marked
-    try:
-        yield
-    finally:
-        services.start_ray_process = start
-
-
-def listen_to_loopback(only: bool) -> None:
-    """Have Ray do what ``LOOPBACK`` says, which it reads when it is imported; that may have been long ago."""
-    constants = load_ray()._private.ray_constants
-    if hasattr(constants, "ENABLE_RAY_CLUSTER"):
-        constants.ENABLE_RAY_CLUSTER = not only
-
-
-def set_filters() -> dict[Any, tuple[Any, Any]]:
-    """Have Ray show ``ALLOWED`` lines and leave out ``SKIPPED`` ones; gives its filters with what they had before.
-
-    Ray would take the expressions from the environment when it is imported; that may have been long ago.
-    """
-    logging_ = load_ray()._private.ray_logging
-    found: Iterator[Any] = (getattr(logging_, name, None) for name in ("stdout_deduplicator", "stderr_deduplicator"))
-    before = {one: (one.allow_re, one.skip_re) for one in found if hasattr(one, "skip_re")}
-    for one in before:
-        one.allow_re, one.skip_re = ALLOWED, SKIPPED
-    return before
-
-
-@contextlib.contextmanager
-def light_start() -> Iterator[None]:
-    """Have Ray start none of what is ``UNUSED``, as far as this version of Ray has it, and the rest with ``BEFORE``."""
-    node = load_ray()._private.node.Node
-    kept = {name: getattr(node, name) for name in UNUSED if hasattr(node, name)}
-    for name in kept:
-        setattr(node, name, lambda self, *arguments, **more: None)
-    path = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = BEFORE if not path else f"{BEFORE}{os.pathsep}{path}"
-    try:
-        yield
-    finally:
-        restore_environment({"PYTHONPATH": path})
-        for name, method in kept.items():
-            setattr(node, name, method)
+        self.folder, self._lock, self._started = None, None, False
 
 
 def temporary_place() -> str:
@@ -308,18 +252,14 @@ def temporary_place() -> str:
     return place if len(place) <= LONGEST_TEMPORARY else "/tmp"
 
 
-#: Seconds in which a folder of a cluster is not taken for a stale one.
-YOUNG = 60.0
-
-
 def remove_stale_folders() -> None:
-    """Remove temporary folders of clusters whose process was killed."""
+    """End what is left of clusters whose process was killed together with the one that would have ended them."""
     for folder in Path(temporary_place()).glob(f"sk-{os.getuid()}-*"):
         with contextlib.suppress(OSError), (folder / "lock").open("r+") as lock:
             if time.time() - folder.stat().st_mtime < YOUNG:  # another process may be about to lock it
                 continue
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the process that made it lives
-            shutil.rmtree(folder, ignore_errors=True)
+            clean_up(str(folder), (folder / "mark").read_text())
 
 
 def set_environment(values: Mapping[str, str]) -> dict[str, str | None]:
@@ -339,212 +279,84 @@ def restore_environment(before: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-# --------------------------------------------------------------------------- processes
+# --------------------------------------------------------------------------- messages
 
 
-@dataclass(frozen=True)
-class Process:
-    """A process of the cluster; with its start time, as numbers are used again."""
-
-    pid: int
-    started: int
-    node: str
-
-    @classmethod
-    def here(cls, node: str) -> Process:
-        """This process."""
-        return cls(os.getpid(), start_time(os.getpid()), node)
-
-    def kill(self) -> None:
-        """End the process, if it is on this machine and still the same."""
-        with contextlib.suppress(OSError):
-            end_process(self.pid, self.started)
+def packed(message: object) -> object:  # object: whatever travels
+    """A message with few bytes of arrays as bytes, in which Ray has no objects to look at; all else as it is."""
+    return pickle.dumps(message, pickle.HIGHEST_PROTOCOL) if payload_bytes(message) <= PACKED else message
 
 
-def this_node() -> str:
-    """Ray's number of this machine."""
-    return str(load_ray().get_runtime_context().get_node_id())
+def unpacked(given: Payload) -> Payload:
+    """What was ``packed``."""
+    return pickle.loads(given) if isinstance(given, bytes) else given
 
 
-# --------------------------------------------------------------------------- servers
+def pickled(value: object) -> bytes:  # object: a function, an argument or a result
+    """A function, an argument or a result as bytes; functions of a notebook or script travel by value.
 
-
-#: What a server answers that cannot read what a worker has shared with it.
-UNREAD = (None, None)
-
-#: Bytes of arrays up to which a request and its reply travel as one piece of bytes, and not as objects.
-PACKED = 1 << 16
-
-
-class ServerActor:
-    """A server in a process of its own.
-
-    An error does not travel as Ray's: a call returns whether it succeeded, and the value or the error.  It returns ``UNREAD``
-    where it cannot read the memory of the worker.
+    Raises
+    ------
+    DistError
+        If it cannot be sent to another process.
     """
-
-    def __init__(self, job: Job, index: int) -> None:
-        keep_freed_memory()
-        again = job.again or load_ray().get_runtime_context().was_current_actor_reconstructed
-        self.process = Process.here(this_node())
-        self.failure: Exception | None = None
-        self.present: set[int] = set()
-        self.joining = threading.Lock()
-        self.mapped = Mapped(self.process.node)
-        self.rehearsal = Rehearsal()  # begins while the server reads its journal
-        try:
-            self.server = transport.Server(lambda before: Shard(job.folder, index, job.servers, job.workers, job.mode,
-                                                                job.staleness, job.fsync, before), again,
-                                           job.spans_of(index))
-        except Exception as error:  # kept, so that callers get it by its name
-            self.failure = error
-            return
-        shard = self.server.shard
-        if again:
-            self.present = set(shard.lives) - shard.left - shard.lost_ranks
-        self.rehearsal.of(shard)
-        if job.folder is not None:
-            mark = Path(job.folder) / f"server-{index}.actor"
-            threading.Thread(target=self._watch, args=(mark,), name="watch for a later incarnation", daemon=True).start()
-
-    def _watch(self, mark: Path) -> None:
-        """End this process when a later incarnation has taken its place: a machine that was taken for lost may come back.
-
-        Until then it refuses to write.  It goes on, with an error for whoever calls it, if something else uses its folder: Ray
-        would start it again.
-        """
-        actor = load_ray().get_runtime_context().get_actor_id()
-        mark.write_text(actor, encoding="ascii")
-        while True:
-            time.sleep(PATIENCE)
-            try:
-                self.server.shard._fence()
-            except FencedError as error:
-                with contextlib.suppress(OSError):  # the whole folder may be gone
-                    if mark.read_text(encoding="ascii") == actor:
-                        log.error("Process %d ends: %s", self.process.pid, error)
-                        os._exit(1)
-
-    def __repr__(self) -> str:
-        return "server"
-
-    def call(self, method: str, given: tuple[object, ...] | bytes) -> tuple[object, ...] | bytes:
-        """Call a method of the server; arguments and answer may be ``packed``."""
-        if self.failure is not None:
-            return False, self.failure
-        try:
-            arguments = self.mapped.arrays(unpacked(given))
-        except OSError:
-            return UNREAD
-        try:
-            value = self.server.call(method, arguments)
-            self.rehearsal.after(method, arguments)
-            return packed((True, value))
-        except Exception as error:
-            if isinstance(error, FencedError) and error.rank is None:
-                log.error("Process %d refuses %r: %s", self.process.pid, method, error)
-            return False, portable(error)
-
-    def ping(self) -> Process:
-        """Which process this is; answered by a thread of its own."""
-        return self.process
-
-    def attach(self, rank: int) -> tuple[object, ...] | bytes:
-        """Note that a process has joined as this rank; answers as ``call`` with the number of its life."""
-        with self.joining:
-            answer = self.call("join", (rank, not self.present))
-            if unpacked(answer)[0]:
-                self.present.add(rank)
-        return answer
-
-    def detach(self, rank: int) -> int:
-        """Note that a rank has gone, and return how many are left."""
-        self.present.discard(rank)
-        return len(self.present)
+    try:
+        found: bytes = load_ray().cloudpickle.dumps(value)
+    except Exception as error:
+        raise DistError(f"{shown(value)} cannot be sent to another process: {error}",
+                        hint="open files, locks and connections inside the function.") from error
+    return found
 
 
-#: glibc's numbers of two options of ``mallopt``, and the largest value that it takes for the second.
-TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST_FROM_HEAP = -1, -3, 32 << 20
-
-
-def keep_freed_memory() -> None:
-    """Have this process keep the memory that it frees, up to 1 GiB, rather than give it back to the system.
-
-    Each push allocates arrays of the same sizes again.  The system would clear each page of them anew, which takes longer than
-    to copy the push.  Systems without glibc go on as they are.
-    """
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if set_option is not None:
-        set_option(MMAP_THRESHOLD, LARGEST_FROM_HEAP)
-        set_option(TRIM_THRESHOLD, 1 << 30)
+def unpickled(data: bytes) -> Payload:
+    """The inverse of ``pickled``."""
+    return load_ray().cloudpickle.loads(data)
 
 
 def portable(error: Exception) -> Exception:
     """The error, or one with its text if it cannot be sent."""
-    cloudpickle = load_ray().cloudpickle
     try:
-        cloudpickle.loads(cloudpickle.dumps(error))
+        unpickled(load_ray().cloudpickle.dumps(error))
     except Exception:
         return DistError(f"{type(error).__name__}: {error}")
     return error
 
 
-def start_servers(job: Job) -> list[Any]:
-    """Start the servers of a job, without waiting for them.
-
-    A server whose process ends is started again by Ray, and reads its folder.
-    """
-    ray = load_ray()
-    options: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_concurrency": 4 * job.workers + 4,
-                               "namespace": NAMESPACE, "scheduling_strategy": "SPREAD", **dict(job.options)}
-    if job.detached:
-        options |= {"lifetime": "detached", "get_if_exists": True}
-    actor = ray.remote(concurrency_groups={"life": 1})(with_ping_group(ray, ServerActor))
-    return [actor.options(name=job.server_name(index), **options).remote(job, index) for index in range(job.servers)]
+# --------------------------------------------------------------------------- servers
 
 
-def servers_of(job: str) -> list[Any]:
-    """The servers of a job of this name, in their order."""
-    ray = load_ray()
-    first = Job(job).server_name(0)[:-1]
-    names = [one["name"] for one in ray.util.list_named_actors(all_namespaces=True) if one["namespace"] == NAMESPACE]
-    found = []
-    for name in sorted((name for name in names if name.startswith(first)), key=lambda name: int(name.removeprefix(first))):
-        with contextlib.suppress(ValueError):  # it has ended meanwhile
-            found.append(ray.get_actor(name, namespace=NAMESPACE))
-    return found
+class ServerActor:
+    """A server in a process of its own.  Errors do not travel as Ray's: a call gives whether it succeeded, and what."""
 
+    def __init__(self, index: int) -> None:
+        self.server = Server(index)
+        self.node = str(load_ray().get_runtime_context().get_node_id())
 
-def processes_of(job: str) -> list[transport.ServerProcess]:
-    """The processes of the servers of a job; without those that are ending, or being started again.
+    def __repr__(self) -> str:
+        return "server"
 
-    Raises
-    ------
-    WaitTimeoutError
-        If a server does not answer in time.
-    """
-    ray = load_ray()
-    found = []
-    for index, answer in enumerate([handle.ping.remote() for handle in servers_of(job)]):
+    async def call(self, given: Payload) -> Payload:
+        """Call a method of the server."""
+        answer = await self.server.call(*unpacked(given))
+        if answer is not None and not answer[0]:
+            answer = False, portable(answer[1])
+        return packed(answer)
+
+    async def restore(self, epoch: int, setup: Setup, manifest: dict[str, Any] | None) -> Exception | None:  # Any: JSON
+        """Begin an epoch; gives the error if it cannot."""
         try:
-            process = ray.get(answer, timeout=Job.timeout)
-        except TimeoutError as error:
-            raise WaitTimeoutError(f"Server {index} of the job {job!r} has not reported its process number within "
-                                   f"{Job.timeout:.0f} s.",
-                                   hint="its machine may be gone; mx.dist.stop_servers() ends the servers.") from error
-        except ray.exceptions.RayError:
-            continue
-        found.append(transport.ServerProcess(index, process.pid, process.node))
-    return found
+            await self.server.restore(epoch, setup, manifest)
+        except Exception as error:
+            return portable(error)
+        return None
 
+    async def end(self) -> None:
+        """End this process at once, as a crash would."""
+        os._exit(1)
 
-def with_ping_group(ray: ModuleType, base: type) -> type:
-    """The class with its ``ping`` in a concurrency group, which needs Ray to say."""
-    ping = ray.method(concurrency_group="life")(lambda self: self.process)
-    return type(base.__name__, (base,), {"ping": ping, "__module__": base.__module__})
-
-
-# --------------------------------------------------------------------------- what a worker talks through
+    async def _ping(self, have: int = 0) -> dict[str, Any]:  # Any: plain data
+        """A sign of life, given by a loop of its own."""
+        return {**self.server.ping(have), "node": self.node}
 
 
 class RayTransport:
@@ -552,118 +364,32 @@ class RayTransport:
 
     Parameters
     ----------
-    job : Job
-    rank, life : int
-        Which worker, and which of its lives.  The process that started the job has rank -1.
-    handles : list, optional
-        Handles of the servers' actors, which are looked up by name otherwise.
+    setup : Setup
+    rank, epoch : int
+    handles : list
+        Handles of the servers' actors.
+    job : str
+        Name of the job of ``connect``, whose processes are not started again from here.
     """
 
-    def __init__(self, job: Job, rank: int, life: int, handles: list[Any] | None = None) -> None:
+    def __init__(self, setup: Setup, rank: int, epoch: int, handles: list[Any], job: str = "") -> None:
         self._ray = load_ray()
-        self.job, self.rank, self.life = job, rank, life
-        self.shards, self.workers, self.timeout = job.servers, job.workers, job.timeout
-        self.mode, self.staleness = job.mode, job.staleness
-        self.handles = handles or [self._found(index) for index in range(job.servers)]
-        self._node = this_node()
-        self._pings = [handle.ping.remote() for handle in self.handles]  # answered by the time that they are needed
-        self._room = Room(self._node)
-        #: Whether a server can read this process's memory, as far as that is known.
-        self._near: dict[int, bool] = {}
+        self.setup, self.rank, self.epoch, self.handles, self.job = setup, rank, epoch, handles, job
 
-    def empty(self, index: int, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Memory for an array that is sent to a server."""
-        return self._room.empty(shape, dtype) if self._is_near(index) else np.empty(shape, dtype)
+    def send(self, requests: Sequence[Request]) -> list[Any]:  # Any: Ray's references
+        """As ``Transport.send``; Ray calls again a server that has been started again."""
+        return [self.handles[index].call.remote(packed((self.epoch, method, arguments))) for index, method, arguments in requests]
 
-    def _is_near(self, index: int) -> bool:
-        near = self._near.get(index)
-        if near is None and (process := self.process_of(index)) is not None:
-            near = self._near[index] = process.node == self._node
-        return bool(near)
-
-    def call(self, requests: Sequence[tuple[int, str, tuple[object, ...]]], timeout: float | None = None) -> list[object]:
-        """Send requests to servers at once and return their replies in order.
-
-        A server that is being started again is waited for.  One that answers nothing, not even whether it is alive, is ended
-        so that it is started again.
-
-        Raises
-        ------
-        WaitTimeoutError
-            If a server does not answer in time.
-        LostServerError
-            If a server has ended for good.
-        SparsekitError
-            What a server raises.
-        """
-        until = time.monotonic() + (self.timeout if timeout is None else timeout)
+    def results(self, sent: list[Any], seconds: float) -> list[Any]:  # Any: as in the protocol
+        """As ``Transport.results``."""
         try:
-            calls = [_Call(self, *request) for request in requests]
-            with contextlib.suppress(self._ray.exceptions.RayError, TimeoutError):  # nearly never
-                found = self._ray.get([call.reference for call in calls], timeout=min(PATIENCE, max(until - time.monotonic(), 0)))
-                if UNREAD not in found:
-                    return [value_of(answer) for answer in found]
-        except BaseException:
-            never_again(requests)
-            raise
-        never_again(requests)
-        return self._patiently(calls, until)
-
-    def _patiently(self, calls: list[_Call], until: float) -> list[object]:
-        """Collect replies when a server is late or has ended, or could not read what was shared with it."""
-        waiting = list(calls)
-        while waiting:
-            if time.monotonic() > until:
-                raise waiting[0].timed_out()
-            references = [reference for call in waiting for reference in call.references()]
-            ready, _ = self._ray.wait(references, num_returns=1, timeout=PAUSE if any(call.probes for call in waiting) else 0.5)
-            for call in waiting:
-                call.look(ready)
-            waiting = [call for call in waiting if call.answer is None]
-        return [value_of(call.answer) for call in calls if call.answer is not None]
-
-    def frozen(self, index: int, seconds: float) -> bool:
-        """Whether a server does not say in time that it is alive; one that is being started again is not frozen."""
-        try:
-            self._ray.get(self.ping(index), timeout=seconds)
-        except TimeoutError:
-            return True
-        except self._ray.exceptions.RayError:
-            self.greet(index)
-        return False
-
-    def process_of(self, index: int, timeout: float = 0.0) -> Process | None:
-        """The process of a server as it was when this worker last had to do with it; None if it has not said so in time."""
-        try:
-            found: Process = self._ray.get(self._pings[index], timeout=timeout)
-        except (self._ray.exceptions.RayError, TimeoutError):
-            return None
+            found = [unpacked(one) for one in self._ray.get(sent, timeout=seconds)]
+        except self._ray.exceptions.RayActorError:
+            found = [None]
+        if self.job and None in found:
+            raise LostServerError(f"The job {self.job!r} has begun anew, as one of its processes has ended.",
+                                  hint="start all its workers again; with a folder= they go on from the last snapshot.")
         return found
-
-    def send(self, index: int, method: str, arguments: tuple[object, ...]) -> object:
-        """Send one request, and return Ray's reference of the answer."""
-        return self.handles[index].call.remote(method, packed(placed(arguments) if self._is_near(index) else arguments))
-
-    def send_whole(self, index: int) -> None:
-        """Share nothing with a server any more, as long as its process lives."""
-        self._near[index] = False
-
-    def end_frozen(self, index: int) -> None:
-        """End a server's process that answers nothing, so that Ray starts another."""
-        process = self.process_of(index)
-        if process is None:  # it is being started
-            return
-        log.warning("Server %d (process %d) has not answered for %g s: it is killed and restarted.", index, process.pid,
-                    self.job.frozen_after)
-        self._end(process)
-
-    def _end(self, process: Process) -> object:
-        """End a process, on whatever machine it is; gives Ray's reference, or None if it has ended."""
-        if process.node == self._node:
-            process.kill()
-            return None
-        there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(process.node, soft=False)
-        return self._ray.remote(process.kill).options(num_cpus=0, scheduling_strategy=there).remote()
 
     def processes(self) -> list[transport.ServerProcess]:
         """As ``Transport.processes``; servers that are being started are waited for.
@@ -673,149 +399,267 @@ class RayTransport:
         WaitTimeoutError
             If a server does not answer in time.
         """
-        found = map(self._present, range(self.shards))
-        return [transport.ServerProcess(index, process.pid, process.node) for index, process in enumerate(found)]
-
-    def _present(self, index: int) -> Process:
-        """The process of a server as it is now."""
-        until = time.monotonic() + self.timeout
-        while True:
-            self.greet(index)
-            found = self.process_of(index, min(self.timeout, PATIENCE))
-            if found is not None:
-                return found
-            if time.monotonic() > until:
-                raise WaitTimeoutError(f"Server {index} has not reported its process number within {self.timeout:.0f} s.",
-                                       hint="its machine may be gone; timeout= sets how long to wait.", rank=self.rank)
-            time.sleep(PAUSE)
+        return processes_of(self.handles, self.setup.timeout)
 
     def kill(self, index: int) -> None:
         """As ``Transport.kill``."""
-        gone = self._end(self._present(index))
-        if gone is not None:
-            self._ray.get(gone, timeout=self.timeout)
+        with contextlib.suppress(self._ray.exceptions.RayError):
+            self._ray.get(self.handles[index].end.options(max_task_retries=0).remote(), timeout=self.setup.timeout)
 
-    def ping(self, index: int) -> object:
-        """Ask a server for a sign of life, and return Ray's reference of the answer."""
-        return self.handles[index].ping.remote()
 
-    def greet(self, index: int) -> None:
-        """Ask a server that has been started again which process it is now."""
-        self._pings[index] = self.ping(index)
-        self._near.pop(index, None)
+def processes_of(handles: Sequence[Any], timeout: float) -> list[transport.ServerProcess]:
+    """The processes of servers.
 
-    def _found(self, index: int) -> Any:
-        """The handle of a server, by its name; waits for it to be made."""
-        until = time.monotonic() + self.job.timeout
-        while True:
-            try:
-                return self._ray.get_actor(self.job.server_name(index), namespace=NAMESPACE)
-            except ValueError as error:
-                if time.monotonic() > until:
-                    raise LostServerError(f"Server {index} of the job {self.job.name!r} does not exist.",
-                                          hint="the program that started the job may have ended.") from error
-            time.sleep(PAUSE)
-
-    def exists(self, index: int) -> bool:
-        """Whether a server is there or will be started again."""
+    Raises
+    ------
+    WaitTimeoutError
+        If a server does not answer in time.
+    """
+    found = []
+    for index, answer in enumerate([handle.ping.remote() for handle in handles]):
         try:
-            self._ray.get_actor(self.job.server_name(index), namespace=NAMESPACE)
-        except ValueError:
-            return False
-        return True
+            told = load_ray().get(answer, timeout=timeout)
+        except TimeoutError as error:
+            raise WaitTimeoutError(f"Server {index} has not reported its process number within {timeout:.0f} s.",
+                                   hint="its machine may be gone; timeout= sets how long to wait.") from error
+        found.append(transport.ServerProcess(index, told["pid"], told["node"]))
+    return found
 
 
-def never_again(requests: Sequence[tuple[int, str, tuple[object, ...]]]) -> None:
-    """Never write again to the memory that requests share: a server that is late may read it at any time."""
-    for _, _, arguments in requests:
-        placed(arguments, keep=True)
+# --------------------------------------------------------------------------- places, servers and snapshots
 
 
-class _Call:
-    """One request to one server, sent again until it is answered.
+@dataclass(frozen=True)
+class Options:
+    """How processes are placed and looked after.
 
-    Ray says once in a second which calls have failed.  So a server that is being started again is asked for a sign of life many
-    times in a second, and the request is sent when one has come.
+    Attributes
+    ----------
+    worker, server : dict
+        Ray's options for workers and servers, such as ``{"num_cpus": 4}``.
+    strict : bool
+        Whether each worker, and each server, must be on another machine.
+    frozen_after : float
+        Seconds after which a process that does not answer counts as frozen.
+    place_within, start_within, load_within : float
+        Seconds in which there must be room, processes must start, and a snapshot must be read.
+    restarts : int
+        How often a run goes back to the same snapshot.
     """
 
-    def __init__(self, way: RayTransport, index: int, method: str, arguments: tuple[object, ...]) -> None:
-        self.way, self.index, self.method, self.arguments = way, index, method, arguments
-        self.answer: tuple[bool, Any] | None = None
-        self.probes: list[Any] = []
-        self.begun = self.heard = time.monotonic()
-        self.reference = way.send(index, method, arguments)
+    worker: Mapping[str, Any] = field(default_factory=dict)  # Any: Ray's options
+    server: Mapping[str, Any] = field(default_factory=dict)  # Any: as above
+    strict: bool = False
+    frozen_after: float = 30.0
+    place_within: float = 10.0
+    start_within: float = 120.0
+    load_within: float = 600.0
+    restarts: int = 3
 
-    def references(self) -> list[Any]:
-        """What to wait for."""
-        return self.probes or [self.reference]
 
-    def look(self, ready: Sequence[Any]) -> None:
-        """Take what has come, and see after a server that is silent."""
-        if self.probes:
-            self._probe([probe for probe in self.probes if probe in ready])
-        elif self.reference in ready:
-            self._collect()
-        elif time.monotonic() - self.heard > PATIENCE:
-            if self.way.frozen(self.index, max(self.way.job.frozen_after - PATIENCE, 0.1)):
-                self.way.end_frozen(self.index)
-            self.heard = time.monotonic()
+class LostError(Exception):
+    """A process is lost; the arguments are its kind, its number and how that was seen."""
 
-    def _collect(self) -> None:
-        """Take the answer, or begin to ask for a sign of life."""
-        errors = self.way._ray.exceptions
-        try:
-            answer = self.way._ray.get(self.reference)
-            if answer == UNREAD:
-                self.way.send_whole(self.index)
-                self.reference = self.way.send(self.index, self.method, self.arguments)
-            else:
-                self.answer = answer
-        except errors.RayError as error:
-            if isinstance(error, errors.ActorDiedError) and not self.way.exists(self.index):
-                raise LostServerError(f"Server {self.index} has ended and is not started again.",
-                                      hint="the program that started the job may have ended.") from error
-            self.probes = [self.way.ping(self.index)]
 
-    def _probe(self, ready: Sequence[Any]) -> None:
-        """Send the request again if the server has given a sign of life; ask for another one otherwise."""
-        for probe in ready:
-            self.probes.remove(probe)
-            with contextlib.suppress(self.way._ray.exceptions.RayError):
-                self.way._ray.get(probe)
-                self.probes = []
-                self.heard = time.monotonic()
-                self.way.greet(self.index)
-                self.reference = self.way.send(self.index, self.method, self.arguments)
+class Group:
+    """The servers of a run with their places, and the snapshots that they write.
+
+    Parameters
+    ----------
+    setup : Setup
+    options : Options
+    workers : int
+        Workers that need places, too.
+    """
+
+    def __init__(self, setup: Setup, options: Options, workers: int) -> None:
+        self.ray = load_ray()
+        self.setup, self.options, self._workers = setup, options, workers
+        self.snapshots = None if setup.folder is None else Snapshots(Path(setup.folder))
+        self.servers: list[Any] = []
+        self.by_hand: list[int] = []
+        self.epoch = self._epochs = 0
+        self._place: Any = None
+        self._nodes: set[str] = set()
+        self._told: set[str] = set()
+
+    @property
+    def last(self) -> int:
+        """The step of the last snapshot."""
+        return 0 if self.snapshots is None else self.snapshots.last
+
+    def warn(self, text: str) -> None:
+        """Say something once."""
+        if text and text not in self._told:
+            self._told.add(text)
+            log.warning("%s", text)
+
+    # places
+
+    def _machines(self) -> list[dict[str, Any]]:  # Any: as Ray says
+        """The machines of the cluster that live."""
+        found = [one for one in within(SOON, "its machines", self.ray.nodes) if one["Alive"]]
+        if not found:
+            raise NoClusterError("No machine of the Ray cluster lives any more.",
+                                 hint="start it again; a run with the same folder continues from its last snapshot.")
+        return found
+
+    def _bundles(self) -> list[dict[str, float]]:
+        """What each place must have: worker *i* and server *i* share one, unless they ask for resources of their own."""
+        worker, server = _needs(self.options.worker), _needs(self.options.server)
+        workers, servers = self._workers, self.setup.servers
+        if (worker.keys() | server.keys()) - {"CPU", "GPU", "memory"}:
+            self._server_place = workers
+            return [worker] * workers + [server] * servers
+        self._server_place = 0
+        both = {name: worker.get(name, 0.0) + server.get(name, 0.0) for name in {**worker, **server}}
+        return [both if place < min(workers, servers) else worker if place < workers else server
+                for place in range(max(workers, servers))]
+
+    def _find_places(self) -> None:
+        """Reserve places, each on another machine if there are so many or if that is asked for, else as far apart as possible.
+
+        Raises
+        ------
+        NoRoomError
+            If there is no room.
+        """
+        bundles, end = self._bundles(), time.monotonic() + self.options.place_within
+        while True:
+            nodes = self._machines()
+            policy = ("STRICT_SPREAD" if len(nodes) >= len(bundles) or self.options.strict else
+                      "PACK" if len(nodes) == 1 else "SPREAD")
+            self._remove_places()
+            self._place = within(SOON, "a placement group", self.ray.util.placement_group, bundles, policy)
+            try:
+                self.ray.get(self._place.ready(), timeout=max(0.5, min(5.0, end - time.monotonic())))
+                self._nodes = {one["NodeID"] for one in nodes}
                 return
-        self.probes.append(self.way.ping(self.index))
+            except (self.ray.exceptions.RayError, TimeoutError):
+                if time.monotonic() > end:
+                    names = sorted({name for one in bundles for name in one})
+                    room = [{name: one["Resources"].get(name, 0) for name in names} for one in nodes]
+                    raise NoRoomError(f"The cluster has no room for {len(bundles)} places of {bundles[0]} ({policy}): its "
+                                      f"machines have {room}.", hint="start more machines, or ask for less.") from None
 
-    def timed_out(self) -> WaitTimeoutError:
-        """The error of a server that has not answered in time."""
-        seconds = time.monotonic() - self.begun
-        return WaitTimeoutError(f"Rank {self.way.rank} has waited {seconds:.0f} s for server {self.index} to answer "
-                                f"{self.method!r}.", hint="its machine may be gone; timeout= sets how long to wait.",
-                                rank=self.way.rank)
+    def _remove_places(self) -> None:
+        if self._place is not None:
+            with contextlib.suppress(Exception):
+                within(SOON, "a placement group", self.ray.util.remove_placement_group, self._place)
+            self._place = None
+
+    # Any: Ray's options; object: as above
+    def made(self, cls: type, place: int, options: Mapping[str, Any], ping: str, **more: object) -> Actor:
+        """A class as an actor in a place; its ping has a thread of its own."""
+        strategy = self.ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(self._place, place)
+        method = self.ray.method(concurrency_group="life")(vars(cls)[ping])
+        actor = type(cls.__name__, (cls,), {"ping": method, "__module__": cls.__module__})
+        chosen = {"num_cpus": 0, **options, "scheduling_strategy": strategy, **more}
+        return self.ray.remote(concurrency_groups={"life": 1})(actor).options(**chosen)
+
+    def _start(self) -> None:
+        """Start all servers, in new places."""
+        self.end()
+        self._find_places()
+        self.servers = [
+            self.made(ServerActor, self._server_place + index, self.options.server, "_ping", max_restarts=-1,
+                      max_task_retries=-1).remote(index) for index in range(self.setup.servers)]
+
+    # epochs
+
+    def begin(self) -> None:
+        """Begin an epoch: all servers at the last snapshot that is whole.
+
+        Raises
+        ------
+        LostDataError
+            If no snapshot is whole, or a machine does not see the folder.
+        LostServerError
+            If a server cannot be started.
+        """
+        for _ in range(3):
+            if not self.servers or self._nodes - {one["NodeID"] for one in self._machines()}:  # a machine has gone
+                self._start()
+            silent = self._silent(time.monotonic() + self.options.start_within)
+            if not silent:
+                break
+            self.warn(f"Servers {silent} have not started within {self.options.start_within:.0f} s; all get other places.")
+            self._start()
+        else:
+            raise LostServerError(f"Servers {silent} cannot be started: their machines do not answer.",
+                                  hint="see what Ray says of these machines.")
+        while True:
+            # A server that has begun an epoch does not begin it again, so each try has a number of its own.
+            self._epochs += 1
+            self.epoch = (1 if self.snapshots is None else self.snapshots.life) * 1_000_000 + self._epochs
+            manifest, warnings = (None, []) if self.snapshots is None else self.snapshots.begin()
+            for text in warnings:
+                self.warn(text)
+            errors = within(self.options.load_within, "loading a snapshot", self.ray.get, [
+                server.restore.remote(self.epoch, self.setup, manifest) for server in self.servers])
+            error = next((one for one in errors if one is not None), None)
+            if error is None:
+                return
+            if not isinstance(error, DamagedError) or self.snapshots is None or manifest is None:
+                raise error
+            self.snapshots.refuse(manifest)
+            self.warn(f"{error} The snapshot of step {manifest['step']} is not used.")
+
+    def _silent(self, end: float) -> list[int]:
+        """The servers that do not answer until then."""
+        left = dict(enumerate(self.servers))
+        while left and time.monotonic() < end:
+            asked = {one.ping.options(max_task_retries=0).remote(): index for index, one in left.items()}
+            ready, _ = self.ray.wait(list(asked), num_returns=len(asked), timeout=max(0.1, min(5.0, end - time.monotonic())))
+            for reference in ready:
+                with contextlib.suppress(self.ray.exceptions.RayError):
+                    self.ray.get(reference)
+                    del left[asked[reference]]
+            time.sleep(0.05)
+        return sorted(left)
+
+    def ask(self, index: int) -> Reference:
+        """Ask a server for a sign of life."""
+        return self.servers[index].ping.options(max_task_retries=0).remote(self.last)
+
+    def heard(self, index: int, told: dict[str, Any]) -> None:  # Any: as ``Server.ping`` gives
+        """Take a sign of life of a server, and make a snapshot count whose parts have all been written.
+
+        Raises
+        ------
+        LostError
+            If it is not in this epoch: Ray has started it again.
+        """
+        if told["epoch"] != self.epoch:
+            raise LostError("server", index, "has ended")
+        self.by_hand = told["by_hand"] or self.by_hand
+        self.warn(told["differs"])
+        for step, text in told["failures"].items():
+            self.warn(f"The snapshot of step {step} was given up: {text}. The last one is of step {self.last}.")
+        if self.snapshots is not None:
+            try:
+                self.snapshots.collect(index, told["reports"], self.setup.servers, self.setup.workers, self.epoch)
+            except OSError as error:
+                self.warn(f"A snapshot was given up: {error}. The last one is of step {self.last}.")
+
+    def kill(self, index: int) -> None:
+        """End a server that does not answer; Ray starts it again."""
+        within(SOON, "ending a server", lambda: self.ray.kill(self.servers[index], no_restart=False))
+
+    def end(self) -> None:
+        """End the servers, and give their places back."""
+        for one in self.servers:
+            with contextlib.suppress(Exception):
+                within(SOON, "ending a server", self.ray.kill, one)
+        self.servers = []
+        self._remove_places()
 
 
-def packed(parts: tuple[object, ...]) -> tuple[object, ...] | bytes:  # object: arguments, or an answer
-    """A request or a reply with few bytes of arrays as bytes, in which Ray has no objects to look at; all else as it is."""
-    message = parts[-1] if parts else None
-    if isinstance(message, (Request, Reply)) and payload_bytes(message) <= PACKED:
-        return pickle.dumps(parts, pickle.HIGHEST_PROTOCOL)
-    return parts
-
-
-def unpacked(given: tuple[object, ...] | bytes) -> tuple[Any, ...]:
-    """What was ``packed``."""
-    return pickle.loads(given) if isinstance(given, bytes) else given
-
-
-def value_of(answer: tuple[bool, Any] | bytes) -> object:
-    """The value of an answer; an error is raised."""
-    fine, value = unpacked(answer)
-    if not fine:
-        raise value
-    return value
+def _needs(options: Mapping[str, Any]) -> dict[str, float]:  # Any: Ray's options
+    """What a place must have for a process with some options; never nothing, which Ray does not allow."""
+    named = {"CPU": options.get("num_cpus", 0), "GPU": options.get("num_gpus", 0), "memory": options.get("memory", 0),
+             **(options.get("resources") or {})}
+    return {"CPU": 0.001, **{name: float(number) for name, number in named.items() if number}}
 
 
 # --------------------------------------------------------------------------- workers
@@ -823,18 +667,21 @@ def value_of(answer: tuple[bool, Any] | bytes) -> object:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a worker's program has ended: its pickled result, or the error and the text that says where it was raised."""
+    """How a worker's program has ended: its pickled result, or the error and the text that says where it was raised.
 
-    value: bytes | None
+    Without both, the run has gone back meanwhile.
+    """
+
+    value: bytes | None = None
     error: Exception | None = None
     text: str = ""
 
 
 class WorkerActor:
-    """A worker in a process of its own."""
+    """A worker in a process of its own, which runs the program once."""
 
-    def __init__(self, job: Job, rank: int, life: int, output: str | None) -> None:
-        self.job, self.rank, self.life = job, rank, life
+    def __init__(self, rank: int, output: str | None) -> None:
+        self.rank = rank
         if output is not None:
             redirect(Path(output), rank)
         load("sparsekit.kvstore")
@@ -842,12 +689,20 @@ class WorkerActor:
     def __repr__(self) -> str:
         return f"rank {self.rank}"
 
-    def run(self, program: bytes) -> Outcome:
+    def _ping(self) -> int:
+        """A sign of life, given by a thread of its own."""
+        return os.getpid()
+
+    def run(self, setup: Setup, epoch: int, seed: int, handles: list[Any], program: bytes) -> Outcome:
         """Run a pickled function without arguments, and say how it ended."""
         try:
-            with joined(RayTransport(self.job, self.rank, self.life)):
+            seed_generators([seed, self.rank])
+            see_folder(setup, f"Rank {self.rank}")
+            with joined(RayTransport(setup, self.rank, epoch, handles)):
                 value = unpickled(program)()
             return Outcome(pickled(value))
+        except ReplacedError:
+            return Outcome()
         except SystemExit as leaving:
             return Outcome(None, None, f"SystemExit: {leaving.code}\n")
         except BaseException as error:
@@ -856,6 +711,21 @@ class WorkerActor:
         finally:
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
+
+
+def seed_generators(seed: list[int]) -> None:
+    """Have a worker draw the same random numbers each time that its program begins."""
+    first, second, third = np.random.SeedSequence(seed).generate_state(3).tolist()
+    random.seed(first)
+    np.random.seed(second)
+    rng.seed(third)
+
+
+def see_folder(setup: Setup, who: str) -> None:
+    """Raise ``LostDataError`` if this machine does not see the folder of a run."""
+    if setup.folder is not None and not (Path(setup.folder) / setup.token).exists():
+        raise LostDataError(f"{who} on {os.uname().nodename} does not see the folder {setup.folder}.",
+                            hint="choose a folder= that all machines reach.")
 
 
 #: Files whose frames are left out of a worker's traceback: what stands between Ray and the user's function.
@@ -880,162 +750,333 @@ def joined(way: RayTransport) -> Iterator[None]:
     transport.set_current(way)
     try:
         yield
-        client_of(way).leave()
+        transport.finish(leaves=True)
     finally:
         transport.set_current(None)
 
 
-def join(job: Job, rank: int) -> RayTransport:
-    """Make this process a worker of a job, whose servers are started if they are not there.
+class Driver:
+    """One run: it places and starts processes, sees whether they live, and goes back to the last snapshot when one does not.
+
+    Parameters
+    ----------
+    setup : Setup
+    options : Options
+    program : bytes
+        A pickled function without arguments.
+    output : Path or None
+        A folder in which workers write what they print; None if Ray shows it.
+    """
+
+    def __init__(self, setup: Setup, options: Options, program: bytes, output: Path | None) -> None:
+        self.ray = load_ray()
+        self.group = Group(setup, options, setup.workers)
+        self.setup, self.options, self.program, self.output = setup, options, program, output
+        self.seed = random.SystemRandom().getrandbits(32) if self.group.snapshots is None else self.group.snapshots.seed
+        self.workers: list[Any] = []
+        self.told: list[Any] = []
+        self._outputs = Outputs(output or Path(), 0 if output is None else setup.workers)
+
+    def results(self) -> list[Any]:  # Any: what the workers return
+        """Run to the end, and leave nothing behind."""
+        tried: Counter[int] = Counter()
+        try:
+            while True:
+                try:
+                    self.group.begin()
+                    self._start_workers()
+                    return self._watch()
+                except LostError as lost:
+                    tried[self.group.last] += 1
+                    kind, index, how = lost.args
+                    self._go_back(kind, index, how, tried[self.group.last])
+        finally:
+            self._end_workers()
+            self.group.end()
+            self._outputs.show(last=True)
+
+    def _start_workers(self) -> None:
+        group = self.group
+        output = None if self.output is None else str(self.output)
+        self.workers = [group.made(WorkerActor, rank, self.options.worker, "_ping").remote(rank, output)
+                        for rank in range(self.setup.workers)]
+        self._runs = {worker.run.remote(self.setup, group.epoch, self.seed, group.servers, self.program): rank
+                      for rank, worker in enumerate(self.workers)}
+
+    def _end_workers(self) -> None:
+        for worker in self.workers:
+            with contextlib.suppress(Exception):
+                within(SOON, "ending a worker", self.ray.kill, worker)
+        self.workers = []
+
+    def _go_back(self, kind: str, index: int, how: str, times: int) -> None:
+        """Prepare another epoch, or raise the error that says why there is none."""
+        what = f"{kind.capitalize()} {index} {how}"
+        error = LostServerError if kind == "server" else LostWorkerError
+        rank = {"rank": index} if kind == "worker" else {}
+        if self.group.by_hand:
+            raise error(f"{what}, and the program does not say where its data stand.", **rank,
+                        hint="call kv.resume() before the first step and kv.end_step() after each: then a run goes on.") from None
+        if times > self.options.restarts:
+            raise error(f"{what}; a process was lost {times} times at step {self.group.last}.", **rank,
+                        hint="read what the processes printed; restarts= says how often a run goes back.") from None
+        log.warning("%s", f"{what}. All workers go back to step {self.group.last}.")
+        self._end_workers()
+        if kind == "server" and "answered" in how:
+            self.group.kill(index)
+
+    def _watch(self) -> list[Any]:  # Any: what the workers return
+        """Wait until all workers are done.
+
+        Raises
+        ------
+        LostError
+            If a process is lost.
+        """
+        begun = time.monotonic()
+        processes = [*(("server", index) for index in range(self.setup.servers)),
+                     *(("worker", rank) for rank in range(self.setup.workers))]
+        due: dict[Any, float | None] = dict.fromkeys(processes, begun)  # Any: kind and number of a process
+        heard: dict[Any, float] = {}  # Any: as above
+        asked: dict[Any, Any] = {}  # Any: Ray's references; as above
+        head = _HeadWatch(self.ray, max(self.options.frozen_after, SOON))
+        values: dict[int, bytes] = {}
+        while len(values) < self.setup.workers:
+            now = time.monotonic()
+            for one in processes:
+                at = due[one]
+                if at is not None and at <= now:
+                    asked[self.group.ask(one[1]) if one[0] == "server" else self.workers[one[1]].ping.remote()] = one
+                    due[one] = None
+                limit = self.options.frozen_after if one in heard else max(self.options.start_within, self.options.frozen_after)
+                if now - heard.get(one, begun) > limit:
+                    raise LostError(*one, f"has not answered for {limit:.0f} s")
+            head.look()
+            ready, _ = self.ray.wait([*self._runs, *asked], timeout=LOOK)
+            for reference in ready:
+                if reference in self._runs:
+                    rank, value = self._ended(reference)
+                    values[rank] = value
+                    continue
+                one = asked.pop(reference)
+                due[one] = time.monotonic() + BEAT
+                try:
+                    answer = self.ray.get(reference)
+                except self.ray.exceptions.RayActorError as error:
+                    if one[0] == "worker":
+                        raise LostError(*one, "has ended") from error
+                    continue  # it is being started again, and will answer that it is in no epoch
+                heard[one] = time.monotonic()
+                if one[0] == "server":
+                    self.group.heard(one[1], answer)
+            self._outputs.show()
+        if self.setup.profile:
+            self.told = [answer[1] for answer in self._profiles()]
+        return [unpickled(values[rank]) for rank in range(self.setup.workers)]
+
+    def _profiles(self) -> list[Any]:  # Any: plain data
+        way = RayTransport(self.setup, -1, self.group.epoch, self.group.servers)
+        return way.results(way.send([(index, "profile", ()) for index in range(self.setup.servers)]), self.setup.timeout)
+
+    def _ended(self, reference: Reference) -> tuple[int, bytes]:
+        """Rank and pickled result of a worker whose program has ended.
+
+        Raises
+        ------
+        LostError
+            If its process, or another one, was lost.
+        DistError
+            If the program has raised an error.
+        """
+        rank = self._runs.pop(reference)
+        errors = self.ray.exceptions
+        try:
+            outcome: Outcome = self.ray.get(reference)
+        except errors.RayTaskError as error:
+            outcome = Outcome(None, error.cause if isinstance(error.cause, Exception) else None, str(error))
+        except errors.RayError as error:
+            if "creation task" in str(error):  # its process could not be prepared, and another one could not either
+                raise LostWorkerError(f"Rank {rank} cannot be started: {error}", rank=rank) from error
+            raise LostError("worker", rank, "has ended") from error
+        if outcome.value is not None:
+            return rank, outcome.value
+        if isinstance(outcome.error, DistError):
+            outcome.error.add_note(f"Raised by rank {rank}:\n{outcome.text}")
+            raise outcome.error
+        if outcome == Outcome():
+            raise LostError(*self._restarted(), "has ended")
+        raise LostWorkerError(f"Rank {rank} has ended with an error:\n{outcome.text}", rank=rank) from outcome.error
+
+    def _restarted(self) -> tuple[str, int]:
+        """Which server has been started again, so that workers were told that the run goes back."""
+        for index in range(self.setup.servers):
+            with contextlib.suppress(self.ray.exceptions.RayError, TimeoutError):
+                if self.ray.get(self.group.ask(index), timeout=SOON)["epoch"] == self.group.epoch:
+                    continue
+            return "server", index
+        return "server", 0
+
+
+class _HeadWatch:
+    """Sees whether the head of a cluster lives, by a thread that asks it."""
+
+    def __init__(self, ray: ModuleType, limit: float) -> None:
+        self._ray, self._limit, self._heard, self._asking = ray, limit, time.monotonic(), threading.Event()
+
+    def look(self) -> None:
+        """Ask again, and raise ``NoClusterError`` if there has been no answer for too long."""
+        if not self._asking.is_set():
+            self._asking.set()
+            threading.Thread(target=self._ask, daemon=True).start()
+        silent = time.monotonic() - self._heard
+        if silent > self._limit:
+            raise NoClusterError(f"The head of the Ray cluster has not answered for {silent:.0f} s.",
+                                 hint="start it again; a run with the same folder continues from its last snapshot.")
+
+    def _ask(self) -> None:
+        with contextlib.suppress(Exception):
+            self._ray.nodes()
+            self._heard = time.monotonic()
+        time.sleep(1.0)
+        self._asking.clear()
+
+
+# --------------------------------------------------------------------------- workers that other programs start
+
+
+class KeeperActor:
+    """Keeps the servers of a job of ``connect``: it makes their snapshots count, and ends with the last worker."""
+
+    def __init__(self, setup: Setup, options: Options) -> None:
+        self.setup, self.group = setup, Group(setup, options, 0)
+        self.present: set[int] = set()
+        self.lock, self.going = threading.RLock(), False
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def join(self, rank: int) -> tuple[Any, ...]:  # Any: an error, or what a transport needs
+        """Take in a worker.  One that comes again begins an epoch: the others have to come again, too."""
+        with self.lock:
+            try:
+                if not self.going or rank in self.present:
+                    self.present = set()
+                    self.group.begin()
+                    self.going = True
+            except Exception as error:
+                return (portable(error),)
+            self.present.add(rank)
+            return self.setup, self.group.epoch, self.group.servers
+
+    def part(self, rank: int, epoch: int) -> int:
+        """Let a worker go; gives how many are left."""
+        with self.lock:
+            if epoch == self.group.epoch:
+                self.present.discard(rank)
+            return len(self.present)
+
+    def handles(self) -> list[Any]:
+        """The servers."""
+        return self.group.servers
+
+    def _watch(self) -> None:
+        """Collect what servers have written, and see whether one was started again."""
+        ray = load_ray()
+        while True:
+            time.sleep(BEAT)
+            with self.lock:
+                if not self.going:
+                    continue
+                for index in range(self.setup.servers):
+                    try:
+                        self.group.heard(index, ray.get(self.group.ask(index), timeout=self.group.options.frozen_after))
+                    except LostError:
+                        self.going = False
+                    except TimeoutError:
+                        self.group.kill(index)
+                        self.going = False
+                    except ray.exceptions.RayError:
+                        continue
+
+
+def keeper_of(job: str) -> Actor:
+    """The keeper of a job, or None."""
+    try:
+        return load_ray().get_actor(f"{job}/keeper", namespace=NAMESPACE)
+    except ValueError:
+        return None
+
+
+def servers_of(keeper: Actor) -> list[transport.ServerProcess]:
+    """The processes of the servers of a job."""
+    ray = load_ray()
+    return processes_of(ray.get(keeper.handles.remote(), timeout=SOON), SOON)
+
+
+def stop_keeper(job: str) -> int:
+    """End a job; gives how many servers it had."""
+    ray, keeper = load_ray(), keeper_of(job)
+    if keeper is None:
+        return 0
+    count = 0
+    with contextlib.suppress(ray.exceptions.RayError, TimeoutError):
+        count = len(ray.get(keeper.handles.remote(), timeout=SOON))
+    with contextlib.suppress(Exception):
+        ray.kill(keeper, no_restart=True)
+    return count
+
+
+def join(job: str, setup: Setup, options: Options, rank: int) -> RayTransport:
+    """Make this process a worker of a job, which is begun if it is not there.
 
     Raises
     ------
     WaitTimeoutError
-        If a server does not answer in time.
-    LostServerError
-        If the servers have ended, and those that were started in their place too.
-    SparsekitError
-        What a server raises.
+        If the job does not answer in time.
+    DistError
+        What keeps it from beginning.
     """
-    ray, until = load_ray(), time.monotonic() + job.timeout
+    ray, until = load_ray(), time.monotonic() + setup.timeout
+    actor = ray.remote(num_cpus=0, max_concurrency=4 * setup.workers + 4)(KeeperActor)
     while True:
+        keeper = actor.options(name=f"{job}/keeper", namespace=NAMESPACE, lifetime="detached", get_if_exists=True).remote(
+            setup, options)
         try:
-            way = RayTransport(job, rank, 0, start_servers(job))
-            # The last server knows of a worker first, and forgets it last.
-            with answered(job):
-                answers = [ray.get(handle.attach.remote(rank), timeout=max(until - time.monotonic(), 0.0))
-                           for handle in reversed(way.handles)]
+            found = ray.get(keeper.join.remote(rank), timeout=max(until - time.monotonic(), 0.1))
             break
-        except ray.exceptions.RayActorError as error:  # the last worker has just ended them, or one is being started again
+        except TimeoutError as error:
+            raise WaitTimeoutError(f"The job {job!r} has not answered rank {rank} within {setup.timeout:g} s.", rank=rank,
+                                   hint="see whether Ray has room for its servers; timeout= changes how long to wait.") from error
+        except ray.exceptions.RayActorError as error:  # the last worker has just ended it
             if time.monotonic() > until:
-                raise LostServerError(f"The servers of the job {job.name!r} have ended, or are started again and again.",
-                                      hint="mx.dist.connect starts new ones; call it again.") from error
-            time.sleep(PAUSE)
-    try:
-        lives: list[Any] = [value_of(answer) for answer in answers]  # Any: numbers
-    except BaseException:
-        detach(way)
-        raise
-    way.life = max(lives)
+                raise LostServerError(f"The job {job!r} has ended, or is started again and again.", rank=rank,
+                                      hint="call mx.dist.connect() again.") from error
+    if len(found) == 1:
+        raise found[0]
+    way = RayTransport(found[0]._replace(timeout=setup.timeout), rank, found[1], found[2], job)
+    see_folder(way.setup, f"Rank {rank}")
     transport.set_current(way)
     return way
 
 
-@contextlib.contextmanager
-def answered(job: Job) -> Iterator[None]:
-    """Name the error of servers that have not answered in time."""
-    try:
-        yield
-    except TimeoutError as error:
-        raise WaitTimeoutError(f"The servers of the job {job.name!r} have not answered within {job.timeout:g} s.",
-                               hint="see whether Ray has workers for them; timeout= changes how long to wait.") from error
-
-
 def part(way: RayTransport) -> None:
-    """Undo ``join``; the last worker of a job ends its servers."""
-    transport.set_current(None)
-    try:
-        client_of(way).leave()
-    finally:
-        detach(way)
-
-
-def detach(way: RayTransport) -> None:
-    """Tell the servers that a worker has gone, and end them if it was the last.
+    """Undo ``join``; the last worker of a job ends it.
 
     Raises
     ------
     WaitTimeoutError
-        If a server does not answer in time.
-    LostServerError
-        If a server is started again and again.
+        If the job does not answer in time.
     """
-    ray, until, left = load_ray(), time.monotonic() + way.job.timeout, None
-    # All workers part from the servers in this order: whoever is the last at the last server is the last everywhere, and
-    # may have ended it before its answer has come here.
-    for index, handle in enumerate(way.handles):
-        while True:
-            try:
-                with answered(way.job):
-                    left = ray.get(handle.detach.remote(way.rank), timeout=max(until - time.monotonic(), 0.0))
-                break
-            except ray.exceptions.RayActorError as error:
-                if not way.exists(index):
-                    return
-                if time.monotonic() > until:
-                    raise LostServerError(f"Server {index} of the job {way.job.name!r} is started again and again.",
-                                          hint="mx.dist.stop_servers() ends the servers of a job.") from error
-            time.sleep(PAUSE)
-    if left == 0:
-        stop((), way.handles)
-
-
-class Worker:
-    """The process of one worker as the driver sees it."""
-
-    def __init__(self, job: Job, rank: int, life: int, place: Path | None, program: bytes, options: Mapping[str, object]) -> None:
-        ray = load_ray()
-        self.rank = rank
-        chosen = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD", **options}
-        self.actor = ray.remote(WorkerActor).options(**chosen).remote(job, rank, life, None if place is None else str(place))
-        self.reference = self.actor.run.remote(program)
-
-    def outcome(self) -> Outcome | None:
-        """How the program has ended; None if the process has ended before."""
-        ray = load_ray()
-        try:
-            found: Outcome = ray.get(self.reference)
-        except ray.exceptions.RayTaskError as error:
-            return Outcome(None, error.cause if isinstance(error.cause, Exception) else None, str(error))
-        except ray.exceptions.RayError as error:
-            if "creation task" in str(error):  # its process could not be prepared, and a second one could not either
-                return Outcome(None, None, str(error))
-            return None
-        return found
-
-
-def wait(workers: Sequence[Worker], seconds: float) -> list[Worker]:
-    """Wait until a worker has ended; return those that have."""
-    ready, _ = load_ray().wait([worker.reference for worker in workers], num_returns=1, timeout=seconds)
-    return [worker for worker in workers if worker.reference in ready]
-
-
-def tell_lost(job: Job, handles: list[Any], rank: int) -> None:
-    """Tell the servers that a worker does not come back."""
-    way = RayTransport(job, -1, 0, handles)
-    with contextlib.suppress(SparsekitError):  # a server that has ended for good tells the others by that
-        way.call([(index, "lost", (rank,)) for index in range(job.servers)], timeout=10.0)
-
-
-def ask(job: Job, handles: list[Any], method: str) -> list[object]:
-    """Ask every server something that takes no arguments."""
-    return RayTransport(job, -1, 0, handles).call([(index, method, ()) for index in range(job.servers)])
-
-
-def stop(workers: Sequence[Worker], servers: Sequence[Any]) -> None:
-    """End the processes of a job."""
-    ray = load_ray()
-    for handle in [*(worker.actor for worker in workers), *servers]:
-        with contextlib.suppress(Exception):
-            ray.kill(handle, no_restart=True)
-
-
-def pickled(value: object) -> bytes:
-    """A function, an argument or a result as bytes; functions of a notebook or script travel by value.
-
-    Raises
-    ------
-    DistError
-        If it cannot be sent to another process.
-    """
+    ray, keeper = load_ray(), keeper_of(way.job)
     try:
-        found: bytes = load_ray().cloudpickle.dumps(value)
-    except Exception as error:
-        raise DistError(f"{shown(value)} cannot be sent to another process: {error}",
-                        hint="open files, locks and connections inside the function.") from error
-    return found
-
-
-def unpickled(data: bytes) -> Any:
-    """The inverse of ``pickled``."""
-    return load_ray().cloudpickle.loads(data)
+        with contextlib.suppress(LostServerError):
+            transport.finish(leaves=True)
+    finally:
+        transport.set_current(None)
+        if keeper is not None:
+            try:
+                if ray.get(keeper.part.remote(way.rank, way.epoch), timeout=way.setup.timeout) == 0:
+                    stop_keeper(way.job)
+            except TimeoutError as error:
+                raise WaitTimeoutError(f"The job {way.job!r} has not answered within {way.setup.timeout:g} s.",
+                                       hint="mx.dist.stop_servers() ends a job.") from error
+            except ray.exceptions.RayActorError:
+                pass

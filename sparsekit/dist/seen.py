@@ -6,89 +6,39 @@ them what the clocks of the servers show, from which ``profiler.clocks`` compute
 
 from __future__ import annotations
 
-import json
 import math
-import platform
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core import hooks
-from .messages import Reply, Request, Waited, Waiting, payload_bytes
+from .messages import Answer, Exchange, Waited, payload_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..core.types import Sink
     from .client import Client
-    from .messages import Key, Push
-    from .shard import Shard
+    from .messages import Key, Payload, Push
+    from .server import Server
 
-__all__ = ["ClientNotes", "ServerLog", "SpanFile", "waits_of"]
+__all__ = ["Call", "ClientNotes", "ServerLog", "waits_of"]
 
 #: Spans that a server keeps.
 SPANS = 100_000
 #: Questions for a server's clock in a row, of which the shortest counts, and seconds until the next ones.
 QUESTIONS, EVERY = 5, 5.0
+#: Methods by which workers look at servers, and which are no part of a profile.
+QUESTIONS_ALONE = frozenset({"profile", "shown_clock", "why"})
 
-#: A call of the transport.  object: as in ``Transport.call``
-Call = tuple[int, str, tuple[object, ...]]
-
-
-def _machine() -> str:
-    """What the processes that read one clock have in common: a machine, since it was started."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return platform.node()
-
-
-class SpanFile:
-    """What the lives of one server noted, in a file: what a killed process has written stays.
-
-    Each life writes its machine and when it began, and then a line for each call: spans, counts, and loads by key.
-
-    Parameters
-    ----------
-    path : Path
-    began : float
-        When this life began.
-    """
-
-    def __init__(self, path: Path, began: float) -> None:
-        self.before = path.read_bytes().splitlines() if path.exists() else []
-        self._path: Path | None = path
-        self.write(["life", _machine(), began], start="\n")
-
-    def write(self, line: list[Any], start: str = "") -> None:  # Any: plain data
-        """Write a line; a profile is not worth an error, so a full disk ends it."""
-        if self._path is None:
-            return
-        try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{start}{json.dumps(line)}\n")
-        except OSError:
-            self._path = None
-
-    def lives(self) -> list[tuple[float | None, list[Any]]]:  # Any: plain data
-        """Former lives: when each began, None if its clock was another machine's, and its lines."""
-        found: list[tuple[float | None, list[Any]]] = []
-        for text in self.before:
-            try:
-                kind, *what = json.loads(text)
-            except ValueError:  # the process was killed while it wrote, or the line is empty
-                continue
-            if kind == "life":
-                found.append((what[1] if what[0] == _machine() else None, []))
-            else:
-                found[-1][1].append(what)
-        return found
+#: A call of the transport.  Any: the arguments of a server's method
+Request = tuple[int, str, tuple[Any, ...]]
 
 
 class ServerLog:
@@ -98,156 +48,110 @@ class ServerLog:
 
     Parameters
     ----------
-    shard : Shard
-        Gets the clock, if it has none.
-    kept : Path, optional
-        A file in which the spans outlive the process.  The spans of former lives are taken from it, and count on.
+    clock : callable
+        Gives seconds.
+
+    Attributes
+    ----------
+    seen : dict
+        What the last pull of a key by a rank saw: the version, and the number of this rank's last push.
+    loads : dict
+        Rows and bytes pushed, and rows and bytes pulled with their numbers, by key.
     """
 
-    def __init__(self, shard: Shard, kept: Path | None = None) -> None:
-        self.clock = shard.clock or time.perf_counter
-        self.began = began = self.clock() - shard.recovery_seconds
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self.began = clock()
         self.spans: deque[tuple[Any, ...]] = deque(maxlen=SPANS)  # Any: the fields of a span
-        self.noted, self.lives = 0, 1
-        #: Rows and bytes pushed, and rows and bytes pulled with their numbers, by key.
+        self.noted = 0
+        self.seen: dict[tuple[Key, int], tuple[int, int]] = {}
         self.loads: dict[Key, list[int]] = {}
         self.counts = {"calls": 0, "bytes_received": 0, "bytes_sent": 0}
-        self._file = None if kept is None else SpanFile(kept, began)
-        self._fresh: list[tuple[Any, ...]] = []  # Any: as above
-        if self._file is not None:
-            self._go_on(self._file)
-        if shard.counts["replayed"]:
-            self._note("journal", "replay", None, None, None, began, self.clock(), 0, None)
-        self.follow(shard)
 
-    def _go_on(self, file: SpanFile) -> None:
-        """Take what former lives noted; the spans of another machine are on another clock, and are left out."""
-        for began, lines in file.lives():
-            self.lives += 1
-            self.began = self.began if began is None else min(self.began, began)
-            for spans, counts, loads in lines:
-                self.noted += len(spans)
-                if began is not None:
-                    self.spans.extend(map(tuple, spans))
-                self._count(dict(loads), *counts)
-
-    def _count(self, loads: dict[Key, list[int]], calls: int, received: int, sent: int) -> None:
-        for key, load in loads.items():
-            self.loads[key] = [one + more for one, more in zip(self.loads.get(key, (0, 0, 0, 0)), load, strict=True)]
-        for name, more in zip(self.counts, (calls, received, sent), strict=True):
-            self.counts[name] += more
-
-    def keep(self, loads: dict[Key, list[int]], calls: int, received: int, sent: int) -> None:
-        """Count a call that has been answered, and write what has been noted since the last one."""
-        self._count(loads, calls, received, sent)
-        if self._file is not None:
-            self._file.write(["call", self._fresh, [calls, received, sent], list(loads.items())])
-            self._fresh = []
-
-    def follow(self, shard: Shard) -> None:
-        """Note what a shard does from now on."""
-        shard.clock = self.clock
-
-    def _note(self, *span: object) -> None:  # object: the fields of a span
+    def note(self, *span: object) -> None:  # object: the fields of a span
+        """Keep a span."""
         self.spans.append(span)
         self.noted += 1
-        if self._file is not None:
-            self._fresh.append(span)
 
-    def begin(self, method: str, arguments: tuple[Any, ...], again: bool) -> _Call:  # Any: as in Transport.call
+    def begin(self, method: str, arguments: tuple[Any, ...]) -> Call:  # Any: as in Request
         """A call begins."""
-        return _Call(self, method, arguments, again)
+        return Call(self, method, arguments)
 
-    def told(self, shard: Shard) -> dict[str, Any]:  # Any: plain data
+    def told(self) -> dict[str, Any]:  # Any: plain data
         """All of it as plain data."""
-        found = shard.statistics()
-        del found["spans"]
-        return {**found, **self.counts, "clock": self.clock(), "began": self.began, "spans": [list(span) for span in self.spans],
-                "dropped": self.noted - len(self.spans), "loads": [[key, *load] for key, load in self.loads.items()],
-                "lives": self.lives, "mode": shard.mode, "staleness": shard.staleness, "shards": shard.shards,
-                "workers": shard.workers}
+        return {**self.counts, "clock": self.clock(), "began": self.began, "spans": [list(span) for span in self.spans],
+                "dropped": self.noted - len(self.spans), "loads": [[key, *load] for key, load in self.loads.items()]}
 
-    @staticmethod
-    def load(shard: Shard, request: Request, values: tuple[Any, ...],  # Any: arrays
-             again: bool) -> tuple[dict[Key, list[int]], int, int]:
-        """What a request brought and what was given for it, by key; and the bytes of both, the first unless ``again``."""
-        loads: dict[Key, list[int]] = {}
+    def load(self, server: Server, message: Exchange, values: Sequence[Any]) -> tuple[int, int]:  # Any: arrays
+        """Count what a message brought and what was given for it, by key; gives the bytes of both."""
         received = sent = 0
-        for push in () if again else request.pushes:
-            load = loads.setdefault(push.key, [0, 0, 0, 0])
+        for push in message.pushes:
+            load = self.loads.setdefault(push.key, [0, 0, 0, 0])
             size = push.values.nbytes if push.rows is None else push.values.nbytes + push.rows.nbytes
-            load[0] += _rows_of(shard, push)
+            load[0] += _rows_of(server, push)
             load[1] += size
             received += size
-        asked = [0 if again or pull.rows is None else pull.rows.nbytes for pull in request.pulls]
-        for pull, given in zip(request.pulls, values, strict=False):
-            load = loads.setdefault(pull.key, [0, 0, 0, 0])
+        for pull, given in zip(message.pulls, values, strict=True):
+            load = self.loads.setdefault(pull.key, [0, 0, 0, 0])
+            asked = 0 if pull.rows is None else pull.rows.nbytes
             load[2] += len(given) if given.ndim else 1
-            load[3] += given.nbytes + (0 if pull.rows is None else pull.rows.nbytes)
+            load[3] += given.nbytes + asked
+            received += asked
             sent += given.nbytes
-        return loads, received + sum(asked), sent
-
-    def take(self, shard: Shard, rank: int | None) -> None:
-        """Take the spans of the shard, which come from a call of a rank."""
-        while shard.spans:
-            what, key, own, step, start, end, size, more = shard.spans.popleft()
-            self._note(what, what, key, rank if own is None else own, step, start, end, size, more)
+        return received, sent
 
 
-def _rows_of(shard: Shard, push: Push) -> int:
+def _rows_of(server: Server, push: Push) -> int:
     if push.rows is not None:
         return len(push.rows)
-    held = shard.keys.get(push.key)
+    held = server.keys.get(push.key)
     return 0 if held is None else held.rows
 
 
-class _Call:
+class Call:
     """One call of a server's method, while it is going on."""
 
-    def __init__(self, log: ServerLog, method: str, arguments: tuple[Any, ...], again: bool) -> None:  # Any: as in Transport.call
-        self.log, self.method, self.again = log, method, again
+    def __init__(self, log: ServerLog, method: str, arguments: tuple[Any, ...]) -> None:  # Any: as in Request
+        self.log, self.method, self.arguments = log, method, arguments
         self.mark = log.clock()
         first = arguments[0] if arguments else None
-        self.request = first if isinstance(first, Request) else None
-        self.rank = self.request.rank if self.request is not None else first if isinstance(first, int) else None
-        self.arguments = arguments
+        self.message = first if isinstance(first, Exchange) else None
+        self.rank = self.message.rank if self.message is not None else first if isinstance(first, int) else None
         self.waits: list[Waited] = []
 
-    def _work(self, shard: Shard, size: int, more: list[int] | None) -> None:
+    def _work(self, size: int, more: list[int] | None) -> None:
         """The server has worked on the call since the last mark."""
         now = self.log.clock()
-        self.log.take(shard, self.rank)
-        self.log._note("serve", self.method, None, self.rank, None, self.mark, now, size, more)
+        self.log.note("serve", self.method, None, self.rank, None, self.mark, now, size, more)
         self.mark = now
 
-    def wait(self, shard: Shard) -> None:
+    def wait(self) -> None:
         """The call waits from now on."""
-        self._work(shard, 0, None)
+        self._work(0, None)
 
-    def waited(self, why: Waiting) -> None:
+    def waited(self, why: Waited) -> None:
         """The call has waited until now."""
         now = self.log.clock()
-        key, step, _ = why.reasons[0]
-        ranks = tuple(sorted({rank for _, _, some in why.reasons for rank in some}))
         last = self.waits[-1] if self.waits else None
-        if last is not None and last[:3] == (key, step, ranks):
+        if last is not None and last[:3] == why[:3]:
             self.waits[-1] = last._replace(seconds=last.seconds + now - self.mark)
         else:
-            self.waits.append(Waited(key, step, ranks, now - self.mark))
+            self.waits.append(why._replace(seconds=now - self.mark))
         self.mark = now
 
-    def end(self, result: object, shard: Shard) -> object:  # object: as in Transport.call
+    def end(self, server: Server, result: Payload) -> Payload:
         """The call is answered; gives the answer, which says for whom it waited."""
-        if self.waits and isinstance(result, (Reply, Waiting)):
-            result = result._replace(waited=tuple(self.waits))
         log = self.log
-        loads: dict[Key, list[int]] = {}
-        if self.request is not None:
-            loads, received, sent = log.load(shard, self.request, result.values if isinstance(result, Reply) else (), self.again)
+        if self.method in QUESTIONS_ALONE:
+            return result
+        if self.message is not None:
+            received, sent = log.load(server, self.message, result.values)
+            result = result._replace(waited=tuple(self.waits))
         else:
-            received, sent = 0 if self.again else payload_bytes(self.arguments), payload_bytes(result)
-        self._work(shard, received + sent, [received, sent])
-        log.keep(loads, int(not self.again), received, sent)
+            received, sent = payload_bytes(self.arguments), payload_bytes(result)
+        self._work(received + sent, [received, sent])
+        for name, more in zip(log.counts, (1, received, sent), strict=True):
+            log.counts[name] += more
         return result
 
 
@@ -283,7 +187,7 @@ class ClientNotes:
             best: tuple[int, int, float] | None = None
             for _ in range(QUESTIONS):
                 start = time.perf_counter_ns()
-                (shown,) = self.client.transport.call([(server, "clock", ())], timeout)
+                (shown,) = self.client.ask([(server, "shown_clock", ())], timeout)
                 end = time.perf_counter_ns()
                 if best is None or end - start < best[1] - best[0]:
                     best = start, end, float(shown)
@@ -293,7 +197,7 @@ class ClientNotes:
         sink.span("ask clocks", "profiler", begin, time.perf_counter_ns(), {})
 
     # Any: as in Transport.call
-    def end(self, sink: Sink | None, start: int, requests: Sequence[Call], replies: Sequence[Any]) -> None:
+    def end(self, sink: Sink | None, start: int, requests: Sequence[Request], replies: Sequence[Any]) -> None:
         """A call has been answered: count for whom it waited, and note it where a profiler records."""
         now = time.perf_counter_ns()
         waits = waits_of(replies)
@@ -318,23 +222,23 @@ class ClientNotes:
             sink.span(words, "wait", first, last, {"rank": self.client.rank, "ranks": list(wait.ranks), "key": wait.key,
                                                    "step": wait.step})
 
-    def _told(self, requests: Sequence[Call], replies: Sequence[Any]) -> tuple[str, dict[str, Any]]:  # Any: plain data
+    def _told(self, requests: Sequence[Request], replies: Sequence[Any]) -> tuple[str, dict[str, Any]]:  # Any: plain data
         """What a call is named, and what it moved by key and by server."""
         keys: dict[Key, dict[str, Any]] = {}
         servers, pushed, pulled = [], False, False
         for (server, _, arguments), reply in zip(requests, replies, strict=True):
             servers.append([server, payload_bytes(arguments), payload_bytes(reply)])
             request = arguments[0] if arguments else None
-            if isinstance(request, Request):
+            if isinstance(request, Exchange):
                 pushed, pulled = pushed or bool(request.pushes), pulled or bool(request.pulls)
-                self._add(keys, server, request, reply.values if isinstance(reply, Reply) else ())
+                self._add(keys, server, request, reply.values if isinstance(reply, Answer) else ())
         sent, received = sum(one[1] for one in servers), sum(one[2] for one in servers)
         name = {(True, True): "push+pull", (True, False): "push", (False, True): "pull"}.get((pushed, pulled), requests[0][1])
         about = {"rank": self.client.rank, "bytes": sent + received, "sent": sent, "received": received, "servers": servers}
         return name, {**about, "keys": list(keys.values())} if keys else about
 
     # Any: arrays, and plain data
-    def _add(self, keys: dict[Key, dict[str, Any]], server: int, request: Request, values: Sequence[Any]) -> None:
+    def _add(self, keys: dict[Key, dict[str, Any]], server: int, request: Exchange, values: Sequence[Any]) -> None:
         """Add up what was moved, by key."""
         for push in request.pushes:
             found = self._of(keys, push.key, push.sequence)
@@ -368,5 +272,5 @@ class ClientNotes:
 
 def waits_of(replies: Sequence[Any]) -> list[Waited]:  # Any: as in Transport.call
     """For whom a call waited: servers are asked at once, so the longest of their waits is the call's."""
-    found = [list(reply.waited) for reply in replies if isinstance(reply, (Reply, Waiting)) and reply.waited]
+    found = [list(reply.waited) for reply in replies if isinstance(reply, Answer) and reply.waited]
     return max(found, key=lambda waits: sum(wait.seconds for wait in waits), default=[])

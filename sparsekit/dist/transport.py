@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
 from ..base import displays
-from ..base.errors import DistError, NoClusterError, UnknownNameError, WaitTimeoutError, expected
+from ..base.errors import DistError, NoClusterError, UnsupportedError, expected
 from .arguments import check_numbers, check_settings, is_number_below
-from .client import finish
-from .messages import Reply, Request, Waiting
-from .seen import ServerLog
-from .shard import Shard
+from .client import Client
+from .messages import Exchange, Setup
+from .server import Server
 
-__all__ = ["LocalCluster", "LocalTransport", "Server", "ServerProcess", "Transport", "current", "set_current"]
+if TYPE_CHECKING:
+    from .seen import Request
+
+__all__ = ["LocalCluster", "LocalTransport", "ServerProcess", "Transport", "client_here", "current", "finish", "set_current"]
 
 Result = TypeVar("Result")
-
-#: Methods of a shard that a transport may call.
-METHODS = frozenset({"barrier", "clock", "dead", "exchange", "hello", "init", "join", "leave", "lost", "optimizer",
-                     "optimizer_states", "profile", "reinit", "set_mode", "set_optimizer_states", "snapshot", "statistics"})
-#: Seconds after which a server says at the latest for whom a call waits.
-PATIENCE = 1.0
 
 
 class Transport(Protocol):
@@ -36,44 +34,36 @@ class Transport(Protocol):
 
     Attributes
     ----------
-    shards, workers : int
-        Numbers of servers and workers.
+    setup : Setup
     rank : int
         Number of this worker.
-    life : int
-        Number of its incarnation.
+    epoch : int
+        Of the run.
     """
 
-    shards: int
+    setup: Setup
     rank: int
-    workers: int
-    life: int
+    epoch: int
 
-    # object: arguments and results of the methods of a shard
-    def call(self, requests: Sequence[tuple[int, str, tuple[object, ...]]], timeout: float) -> list[Any]:
-        """Call methods of servers at once, and give what they return, in order.
+    def send(self, requests: Sequence[Request]) -> list[Any]:  # Any: what ``results`` takes
+        """Call methods of servers, ``(server, method, arguments)``, without waiting for answers."""
 
-        A server that starts again is waited for.  A server answers ``Waiting`` after a second at the latest.
-
-        Parameters
-        ----------
-        requests : list of (shard, method, arguments)
-        timeout : float
-            Seconds.
+    def results(self, sent: list[Any], seconds: float) -> list[Any]:  # Any: what ``send`` gave; as ``Server.call``
+        """What ``Server.call`` gives for each request.
 
         Raises
         ------
-        WaitTimeoutError
-            If a server does not answer in time.
+        TimeoutError
+            If an answer is missing after so many seconds; it may be asked for again.
         DistError
-            What the method raised.
+            If a server has ended, and the run cannot go on.
         """
 
     def processes(self) -> list[ServerProcess]:
         """The processes of the servers as they are now."""
 
     def kill(self, index: int) -> None:
-        """End the process of a server at once, so that it is started again."""
+        """End the process of a server at once."""
 
 
 @dataclass(frozen=True)
@@ -95,98 +85,14 @@ class ServerProcess:
     node: str
 
 
-class Server:
-    """A shard that several threads may call: one call at a time, and those that wait are answered when something changes.
-
-    Parameters
-    ----------
-    make : callable
-        ``make(started_before)`` makes the shard; called again if a call was interrupted in the midst of a step.
-    started_before : bool
-    spans : Path, optional
-        A file in which the spans for profiles outlive the process.
-    """
-
-    def __init__(self, make: Callable[[bool], Shard], started_before: bool = False, spans: Path | None = None) -> None:
-        self._make, self._changed = make, threading.Condition()
-        start = time.perf_counter()
-        self.shard = make(started_before)
-        self.shard.recovery_seconds = time.perf_counter() - start
-        self.log = ServerLog(self.shard, spans)
-        self.stopped = False
-
-    def call(self, method: str, arguments: tuple[Any, ...], patience: float = PATIENCE,
-             again: bool = False) -> Any:  # Any: as in Transport.call
-        """Call a method of the shard; a ``Waiting`` is given back after ``patience`` seconds without an answer.
-
-        ``again`` says that the arguments have been here, so that their bytes are not counted twice.
-        """
-        if method not in METHODS:
-            raise UnknownNameError.of("method of a server", method, METHODS)
-        if method == "clock":  # without waiting for what another call does
-            return self.log.clock()
-        until = time.monotonic() + patience
-        with self._changed:
-            if method == "profile":
-                return self.log.told(self.shard)
-            note = self.log.begin(method, arguments, again)
-            result = self._once(method, arguments)
-            first = result
-            if isinstance(result, Waiting) and method == "exchange":  # the pushes have been applied
-                arguments = (arguments[0]._replace(pushes=()),)
-            while isinstance(result, Waiting) and (rest := until - time.monotonic()) > 0:
-                note.wait(self.shard)
-                self._changed.wait(rest)
-                note.waited(result)
-                result = self._once(method, arguments)
-            return note.end(_acknowledged(first, result), self.shard)
-
-    def _once(self, method: str, arguments: tuple[Any, ...]) -> Any:  # Any: as in Transport.call
-        if self.stopped:
-            raise _StoppedError("The server has been stopped.")
-        if self.shard.interrupted:
-            self.shard.close()
-            self.shard = self._make(True)
-            self.log.follow(self.shard)
-        before = self.shard.changes
-        try:
-            return getattr(self.shard, method)(*arguments)
-        finally:
-            if self.shard.changes != before:
-                self._changed.notify_all()
-
-    def stop(self) -> None:
-        """Answer no more calls, as a server that has been killed."""
-        with self._changed:
-            self.stopped = True
-            self.shard.close()
-            self._changed.notify_all()
-
-
-def _acknowledged(first: object, answer: object) -> object:  # object: as in Transport.call
-    """An answer that also says what the first one said of pushes, which were not sent again with the question for it."""
-    if isinstance(first, Waiting) and first.last and isinstance(answer, (Reply, Waiting)) and answer.epoch == first.epoch:
-        return answer._replace(last={**first.last, **answer.last})
-    return answer
-
-
-class _StoppedError(DistError):
-    """A server in this process has been stopped."""
-
-
 class LocalCluster:
-    """Servers in this process, whose workers are threads.
+    """Servers in this process, whose workers are threads; they take no snapshots.
 
     Parameters
     ----------
     shards, workers : int
-    folder : str, optional
-        Where the servers keep their journals.
-    mode, staleness, fsync : as in ``Shard``
-    life : int
-        Number of the first incarnation of each worker.
-    **more
-        Other arguments of ``Shard``.
+    staleness : int, optional
+        In an asynchronous run, how many steps a worker may be ahead of the slowest; any number by default.
 
     Examples
     --------
@@ -195,64 +101,32 @@ class LocalCluster:
     [0, 1]
     """
 
-    def __init__(self, shards: int = 1, workers: int = 1, folder: str | None = None, mode: str = "sync",
-                 staleness: int | None = None, fsync: bool = False, life: int = 0, **more: Any) -> None:  # Any: as in Shard
+    def __init__(self, shards: int = 1, workers: int = 1, staleness: int | None = None) -> None:
         check_numbers(shards=shards, workers=workers)
-        check_settings(mode, staleness)
-        self.shards, self.workers, self.life = shards, workers, life
-        self._made = (folder, shards, workers, mode, staleness, fsync, more)
-        self.servers: list[Server | None] = [self._server(index, False) for index in range(shards)]
-        self._started = threading.Condition()
+        check_settings(staleness)
+        self.setup = Setup(workers, shards, staleness=staleness)
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=_serve, args=(self.loop,), name="servers", daemon=True).start()
+        self.close = weakref.finalize(self, self.loop.call_soon_threadsafe, self.loop.stop)
+        self.servers = [Server(index) for index in range(shards)]
+        for server in self.servers:
+            asyncio.run_coroutine_threadsafe(server.restore(1, self.setup, None), self.loop).result()
 
-    def _server(self, index: int, started_before: bool) -> Server:
-        folder, shards, workers, mode, staleness, fsync, more = self._made
+    def call(self, index: int, method: str, arguments: tuple[Any, ...]) -> Future[Any]:  # Any: as methods of servers say
+        """Call a method of a server."""
+        return asyncio.run_coroutine_threadsafe(self.servers[index].call(1, method, arguments), self.loop)
 
-        def make(before: bool) -> Shard:
-            return Shard(folder, index, shards, workers, mode, staleness, fsync, before, **more)
-
-        return Server(make, started_before)
-
-    def stop(self, index: int) -> None:
-        """Stop a server, as if it had been killed."""
-        self._check("index", index, self.shards)
-        server, self.servers[index] = self.servers[index], None
-        if server is not None:
-            server.stop()
-
-    def start(self, index: int) -> None:
-        """Start a server that has been stopped, from its journal."""
-        self.stop(index)
-        self.servers[index] = self._server(index, True)
-        with self._started:
-            self._started.notify_all()
-
-    @staticmethod
-    def _check(name: str, number: object, limit: int) -> None:
-        if not is_number_below(number, limit):
-            raise DistError(expected(name, f"from 0 to {limit - 1}", number), hint="numbers of workers and servers begin with 0.")
-
-    def wait_for(self, index: int, until: float) -> Server:
-        """The server, when it is there.
-
-        Raises
-        ------
-        WaitTimeoutError
-            If it is not there at a time of ``time.monotonic``.
-        """
-        with self._started:
-            while (server := self.servers[index]) is None:
-                if not self._started.wait(max(0.0, until - time.monotonic())):
-                    raise WaitTimeoutError(f"Server {index} does not answer.", hint="start it again.")
-        return server
-
-    def transport(self, rank: int, life: int | None = None) -> LocalTransport:
+    def transport(self, rank: int) -> LocalTransport:
         """The transport of a worker."""
-        self._check("rank", rank, self.workers)
-        return LocalTransport(self, rank, self.life if life is None else life)
+        if not is_number_below(rank, self.setup.workers):
+            raise DistError(expected("rank", f"from 0 to {self.setup.workers - 1}", rank),
+                            hint="numbers of workers begin with 0.")
+        return LocalTransport(self, rank)
 
     def profiles(self) -> list[Any]:  # Any: profiles, which lie above
         """The profiles of the servers."""
-        return [displays.call("server_profile", server.call("profile", ())) for server in self.servers if server is not None]
+        told = [self.call(index, "profile", ()).result()[1] for index in range(self.setup.servers)]
+        return [displays.call("server_profile", one) for one in told]
 
     def run(self, function: Callable[..., Result], *arguments: object) -> list[Result]:  # object: whatever the function takes
         """Call a function in a thread for each worker, in which ``current()`` is its transport; results by rank.
@@ -267,22 +141,21 @@ class LocalCluster:
         """
         if not callable(function):
             raise DistError(expected("function", "callable", function), hint="pass the function itself, without calling it.")
-        results: list[Any] = [None] * self.workers  # Any: results
+        results: list[Any] = [None] * self.setup.workers  # Any: results
         errors: list[BaseException] = []
 
         def work(rank: int) -> None:
             set_current(self.transport(rank), thread=True)
             try:
                 results[rank] = function(*arguments)
-                finish(current())
+                finish()
             except BaseException as error:  # of whatever kind, it is raised below
                 errors.append(error)
-                for index in range(self.shards):
-                    if (server := self.servers[index]) is not None:
-                        server.call("lost", (rank,))
+                for index in range(self.setup.servers):
+                    self.call(index, "lost", (rank,)).result()
 
         threads = [threading.Thread(target=work, args=(rank,), name=f"worker {rank}", daemon=True)
-                   for rank in range(self.workers)]
+                   for rank in range(self.setup.workers)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -291,10 +164,11 @@ class LocalCluster:
             raise errors[0]
         return results
 
-    def close(self) -> None:
-        """Stop all servers."""
-        for index in range(self.shards):
-            self.stop(index)
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped."""
+    loop.run_forever()
+    loop.close()
 
 
 class LocalTransport:
@@ -303,53 +177,42 @@ class LocalTransport:
     Parameters
     ----------
     cluster : LocalCluster
-    rank, life : int
+    rank : int
     """
 
-    def __init__(self, cluster: LocalCluster, rank: int, life: int = 0) -> None:
-        self.cluster, self.rank, self.life = cluster, rank, life
-        self.shards, self.workers = cluster.shards, cluster.workers
+    epoch = 1
 
-    # Any, object: as in the protocol
-    def call(self, requests: Sequence[tuple[int, str, tuple[object, ...]]], timeout: float) -> list[Any]:
-        """As ``Transport.call``."""
-        until = time.monotonic() + timeout
-        asked = [(shard, method, tuple(_copied(one) for one in arguments)) for shard, method, arguments in requests]
-        results = [self._call(*one, 0.0, until) for one in asked]
-        for place, result in enumerate(results):  # all have been sent by now, and may wait for each other
-            if isinstance(result, Waiting):
-                shard, method, arguments = asked[place]
-                if isinstance(arguments[0], Request):
-                    arguments = (arguments[0]._replace(pushes=()),)
-                patience = min(PATIENCE, until - time.monotonic())
-                answer = self._call(shard, method, arguments, max(0.0, patience), until, again=True)
-                results[place] = _acknowledged(result, answer)
-        return results
+    def __init__(self, cluster: LocalCluster, rank: int) -> None:
+        self.cluster, self.rank, self.setup = cluster, rank, cluster.setup
+
+    def send(self, requests: Sequence[Request]) -> list[Any]:  # Any: as in the protocol
+        """As ``Transport.send``."""
+        return [self.cluster.call(index, method, tuple(map(_copied, arguments))) for index, method, arguments in requests]
+
+    def results(self, sent: list[Any], seconds: float) -> list[Any]:  # Any: as in the protocol
+        """As ``Transport.results``."""
+        until = time.monotonic() + seconds
+        return [one.result(max(0.0, until - time.monotonic())) for one in sent]
 
     def processes(self) -> list[ServerProcess]:
-        """As ``Transport.processes``: this process, for each server that is there."""
-        return [ServerProcess(index, os.getpid(), "") for index, server in enumerate(self.cluster.servers) if server is not None]
+        """As ``Transport.processes``: this process, for each server."""
+        return [ServerProcess(index, os.getpid(), "") for index in range(self.setup.servers)]
 
     def kill(self, index: int) -> None:
-        """As ``Transport.kill``; the server is started again at once."""
-        self.cluster.start(index)
+        """Refused: the servers are part of this process.
 
-    # Any: as in the protocol
-    def _call(self, shard: int, method: str, arguments: tuple[Any, ...], patience: float, until: float,
-              again: bool = False) -> Any:
-        """One call; Any: as in ``Transport.call``."""
-        while True:
-            server = self.cluster.wait_for(shard, until)
-            try:
-                return server.call(method, arguments, patience, again)
-            except _StoppedError:
-                if time.monotonic() > until:
-                    raise WaitTimeoutError(f"Server {shard} does not answer.", hint="start it again.") from None
+        Raises
+        ------
+        UnsupportedError
+            Always.
+        """
+        raise UnsupportedError(f"Server {index} is part of this process, and cannot be killed.",
+                               hint="mx.dist.run() starts servers in processes of their own.")
 
 
 def _copied(argument: object) -> object:  # object: an argument of a method
     """An argument whose arrays the worker may write to while the server keeps them."""
-    if isinstance(argument, Request):
+    if isinstance(argument, Exchange):
         return argument._replace(pushes=tuple(
             push._replace(rows=None if push.rows is None else np.array(push.rows), values=np.array(push.values, order="C"))
             for push in argument.pushes))
@@ -389,3 +252,19 @@ def current() -> Transport:
         raise NoClusterError("A distributed store was requested outside a distributed run.",
                              hint="start a program with 'sparsekit launch -n 2 -s 2 script.py', a function with mx.dist.run().")
     return _process[0]
+
+
+def client_here() -> Client:
+    """The one client of the current transport, which all stores of a worker share."""
+    held = vars(current())
+    found: Client | None = held.get("_client")
+    if found is None:
+        found = held["_client"] = Client(current())
+    return found
+
+
+def finish(leaves: bool = False) -> None:
+    """Send what a worker's stores hold, and with ``leaves`` push no more; to be called when its program has ended."""
+    found: Client | None = vars(current()).get("_client")
+    if found is not None:
+        found.leave() if leaves else found.flush()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["APART", "LANES", "STORAGE", "Row", "Run", "Timeline", "part_of", "steps_of", "storage_of", "together"]
 
 #: Lanes in the order in which a step of training passes through them; unknown ones follow.
-LANES = ("user", "io", "transfer", "convert", "forward", "backward", "update", "exchange", "wait", "serve", "journal", "apply",
+LANES = ("user", "io", "transfer", "convert", "forward", "backward", "update", "exchange", "wait", "serve", "snapshot", "apply",
          "compile", "profiler")
 #: Lanes that are no part of the work: shares leave out their time.
 APART = ("compile", "profiler")

@@ -240,7 +240,7 @@ def _processes(timeline: Timeline, sums: Sequence[Sum]) -> str:
         length = next((run.length for run in timeline.runs if run.number == most), 0.0)
         words += (f" {clean(names[most]).capitalize()} spent {format_share(waits[most], length)} of its time waiting, mostly "
                   f"{clean(whom.removeprefix('wait '))}.")
-    served = [sum(totals.get(lane, 0) for lane in ("serve", "apply", "journal")) for totals in lanes]
+    served = [sum(totals.get(lane, 0) for lane in ("serve", "apply", "snapshot")) for totals in lanes]
     if any("serve" in totals for totals in lanes):
         busiest = int(np.argmax(served))
         words += f" {clean(names[busiest]).capitalize()} worked {format_share(served[busiest], view[1] - view[0])} of that time."

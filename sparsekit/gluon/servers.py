@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd import pause
-from ..base.errors import ParameterError, UnsupportedError
+from ..base.errors import InitializationError, ParameterError, UnsupportedError
 from ..core import device
-from ..ndarray import sparse
-from ..optimizer.updater import UpdateLane
+from ..ndarray import array, sparse
+from ..optimizer.updater import UpdateLane, Updater
 from ..storage import RowSparse
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class TrainerServers:
         #: The step of each row_sparse parameter after which all rows were pulled.
         self._whole: dict[int, int] = {}
         self.update = True if update is None else update
+        self._skips = False
         if not self.update:
             self._may_sum_only()
             return
@@ -68,8 +69,18 @@ class TrainerServers:
             raise ParameterError("Cannot set update_on_kvstore=False when training in async mode.",
                                  hint="leave update_on_kvstore out.")
 
-    def introduce(self) -> None:
-        """Put the parameters that have values, and are not there yet, into the servers; every worker gets those of rank 0."""
+    def introduce(self, all_of_them: bool = False) -> None:
+        """Put the parameters that have values, and are not there yet, into the servers; every worker gets those of rank 0.
+
+        Raises
+        ------
+        InitializationError
+            If a parameter has no values, and ``all_of_them`` must have.
+        """
+        absent = next((one for one in self._trainer._params if not one._arrays), None) if all_of_them else None
+        if absent is not None:
+            raise InitializationError(f"Parameter '{absent.name}' has no values yet.",
+                                      hint="say its shape, or call the network on a batch before kv.resume().")
         new = [(number, one) for number, one in enumerate(self._trainer._params) if number not in self._known and one._arrays]
         if not new:
             return
@@ -84,6 +95,12 @@ class TrainerServers:
     def step(self, pending: Sequence[Pending]) -> None:
         """Push gradients, those of other parameters as nothing, and get the new values of dense parameters."""
         self.introduce()
+        if self._store._begins_step(self):
+            self._push(pending)
+            self._store._ends_step()
+        _use_up(pending)
+
+    def _push(self, pending: Sequence[Pending]) -> None:
         fresh = {index for index, _, _ in pending}
         trained = [(index, one) for index, one in enumerate(self._trainer._params) if one._grad_req != "null"]
         with UpdateLane():
@@ -91,16 +108,51 @@ class TrainerServers:
                              [one.list_grad() if index in fresh else [_nothing(one)] for index, one in trained])
             dense = [(index, list(one._arrays.values())) for index, one in trained if one.stype == "default"]
             self._store.pull([index for index, _ in dense], [arrays for _, arrays in dense])
-        for _, _, pairs in pending:
-            for variable, _ in pairs:
-                variable.fresh = False
 
     def sum_gradients(self) -> None:
         """Give every context of every worker the sum of all gradients."""
         self.introduce()
+        self._skips = not self._store._begins_step(self)
+        if self._skips:
+            return
         trained = [(index, one.list_grad()) for index, one in enumerate(self._trainer._params) if one._grad_req != "null"]
         with UpdateLane():
             self._store.pushpull([index for index, _ in trained], [gradients for _, gradients in trained])
+
+    def makes(self, pending: Sequence[Pending]) -> bool:
+        """Whether the contexts make the step for which gradients have been summed; one that a snapshot has is passed."""
+        if self._skips:
+            _use_up(pending)
+        return not self._skips
+
+    def end_step(self) -> None:
+        """The contexts have made a step."""
+        self._store._ends_step()
+
+    # snapshots
+
+    def _kept(self) -> list[Any] | None:  # Any: arrays and bytes
+        """What a snapshot has of the trainer, if the contexts make the steps: parameters and states of the optimizer."""
+        trainer = self._trainer
+        if self.update:
+            return None
+        states = trainer._updaters[0].get_states(dump_optimizer=True) if trainer._updaters else None
+        return [[one.data().asnumpy() if one._arrays else None for one in trainer._params], states]
+
+    def _take_kept(self, state: list[Any]) -> None:  # Any: as above
+        """Go on from what a snapshot has."""
+        trainer, (values, states) = self._trainer, state
+        for parameter, value in zip(trainer._params, values, strict=True):
+            if value is not None:
+                parameter.set_data(array(value, dtype=value.dtype))
+        if states is None:
+            return
+        trainer._updaters = [Updater(trainer._optimizer) for _ in trainer._contexts]
+        for updater in trainer._updaters:
+            updater.set_states(states)
+            updater.optimizer = trainer._updaters[0].optimizer
+        trainer._optimizer = trainer._updaters[0].optimizer
+        trainer._optimizer.param_dict = dict(enumerate(trainer._params))
 
     # row_sparse parameters
 
@@ -126,8 +178,8 @@ class TrainerServers:
 
     def _take(self, parameter: Parameter, rows: Array, values: Array) -> None:
         """Write rows to the arrays of a parameter, which store all rows."""
-        for context, array in parameter._arrays.items():
-            store: Any = array._store
+        for context, one in parameter._arrays.items():
+            store: Any = one._store
             moved: Any = device.onto(RowSparse(values, rows, parameter.shape, check=False), context)
             with device.current(context):
                 store.data[moved.indices] = moved.data
@@ -138,6 +190,13 @@ class TrainerServers:
             raise UnsupportedError(f"The values of Parameter '{parameter.name}' lie on the servers of the kvstore "
                                    f"'{self._store.type}', and cannot be replaced by one worker.",
                                    hint="set or load them before the first step.")
+
+
+def _use_up(pending: Sequence[Pending]) -> None:
+    """Gradients have been used."""
+    for _, _, pairs in pending:
+        for variable, _ in pairs:
+            variable.fresh = False
 
 
 def _nothing(parameter: Parameter) -> NDArray:

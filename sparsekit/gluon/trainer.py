@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Trainer"]
 
 #: The methods that ``step`` consists of, none of which is called where a table makes the step.
-_OF_A_STEP = frozenset(("step", "_divide_by", "_follow", "_update", "_pending", "_update_one_by_one"))
+_OF_A_STEP = frozenset(("step", "_divide_by", "_follow", "_update", "_pending", "_update_here", "_update_one_by_one"))
 
 
 class Trainer:
@@ -313,6 +313,13 @@ class Trainer:
     def _update(self, ignore_stale_grad: bool) -> None:
         """A step on every context."""
         pending = self._pending(ignore_stale_grad)
+        if self._servers is None:
+            self._update_here(pending)
+        elif self._servers.makes(pending):
+            self._update_here(pending)
+            self._servers.end_step()
+
+    def _update_here(self, pending: Sequence[Pending]) -> None:
         while len(self._updaters) < len(self._contexts):
             self._updaters.append(Updater(self._optimizer))
         if len(self._contexts) == 1 and self._optimizer._collected is None and self._tables.run(self, pending):

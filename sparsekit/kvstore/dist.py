@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import weakref
-import zlib
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from ..base import displays
+from ..base import displays, rng
 from ..base.context import cpu
 from ..base.errors import (
     ParameterError,
@@ -20,11 +19,11 @@ from ..base.errors import (
 )
 from ..base.files import write_whole
 from ..core.dispatch import wrap
-from ..dist.client import Pushed, client_of
+from ..dist.client import Pushed
 from ..dist.compression import quantize
 from ..dist.messages import KeySpec
 from ..dist.states import join_states, split_states
-from ..dist.transport import current
+from ..dist.transport import client_here
 from ..optimizer import states
 from ..storage import RowSparse
 from .arguments import (
@@ -52,6 +51,22 @@ if TYPE_CHECKING:
 
 
 __all__ = ["DistKVStore"]
+
+class Kept(Protocol):
+    """What the library keeps for a worker to go on."""
+
+    def _kept(self) -> object:  # object: numbers, texts, arrays, and lists, tuples and dicts of these
+        """The state."""
+
+    def _take_kept(self, state: list[Any]) -> None:  # Any: as ``_kept`` gives it
+        """Go on from a state."""
+
+
+class Trained(Protocol):
+    """A ``gluon.Trainer``, which lies above."""
+
+    _servers: Any  # Any: a TrainerServers
+
 
 #: A value that is wanted whole, and the arrays to write it to.
 Whole = tuple["Key", list[Any]]  # Any: arrays
@@ -108,7 +123,7 @@ class DistKVStore(KVStoreBase):
 
     def __init__(self, name: str = "dist_sync", timeout: float | None = None) -> None:
         self._type = name
-        self._client: Client = client_of(current())
+        self._client: Client = client_here()
         if timeout is not None:
             self._client.timeout = _seconds("timeout", timeout)
         self._optimizer: Optimizer | None = None
@@ -116,6 +131,8 @@ class DistKVStore(KVStoreBase):
         self._changed: set[str] = set()
         self._compression: float | None = None
         self._residuals: dict[Key, Array] = {}
+        self._own_steps = False
+        self._skipped_to: Any = None  # Any: the state at a snapshot
         self._mode()
         weakref.finalize(self, self._client.close)
 
@@ -162,7 +179,7 @@ class DistKVStore(KVStoreBase):
         return only_optimizer(capability)
 
     def get_num_dead_node(self, node_id: int = 7, timeout: float = 60) -> int:
-        """How many nodes are lost.
+        """How many servers do not answer.  A worker that is lost takes all others back to the last snapshot, so none is dead.
 
         Parameters
         ----------
@@ -171,31 +188,127 @@ class DistKVStore(KVStoreBase):
         timeout : float
             Seconds within which a server must answer.
         """
-        dead = len(self._client.dead(timeout)) if node_id & 4 else 0
-        return dead + (len(self._client.silent(timeout)) if node_id & 2 else 0)
+        return len(self._client.silent(timeout)) if node_id & 2 else 0
+
+    # steps
 
     @property
     def steps_done(self) -> int:
-        """Number of steps of this worker that the servers have, including those before a restart; see ``resume``."""
-        return self._client.steps_done
+        """Number of steps that this worker has ended, those before a snapshot included."""
+        return self._client.steps
 
-    def resume(self) -> int:
-        """Continue after the steps that this worker made before its restart, and return their number.
+    def resume(self, get: Callable[[], object] | None = None, set: Callable[[Any], object] | None = None,
+               trainer: Trained | None = None) -> int:
+        """Say what the state of this worker's loop is, go back to where the last snapshot has it, and return the steps done.
 
-        A restarted worker may simply run its program from the beginning: pushes are numbered, and the servers apply none
-        twice.  A program that skips finished steps calls this method once, after ``init`` or instead of the first ``Trainer``
-        step, and starts its loop at the returned number.  This requires that each key was pushed once in every step.
+        A loop by hand calls it once, after ``init`` and ``set_optimizer`` and before its first step, on every worker, and
+        ``end_step`` at the end of each step.  When a process is lost, all workers start the program anew, and the loop begins
+        at the returned number.  Without these two calls, a lost process ends the run with an error.  Trainers, modules and
+        estimators need neither.
+
+        The generators of random numbers of ``random``, ``numpy.random`` and ``mx.random``, the settings of the optimizer, and
+        residuals of compression are in snapshots without being asked for.
+
+        Parameters
+        ----------
+        get : callable, optional
+            ``get()`` returns what else the program needs to go on, such as the position in its data: numbers, texts, numpy
+            arrays, and lists, tuples and dicts of these.
+        set : callable, optional
+            ``set(state)`` takes what ``get`` returned.
+        trainer : gluon.Trainer, optional
+            A trainer on this store whose steps the loop makes; then also its parameters are those of the snapshot.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InitializationError
+            If a parameter of the trainer has no values yet.
+
+        Examples
+        --------
+        >>> done = kv.resume(lambda: data.bit_generator.state,                        # doctest: +SKIP
+        ...                  lambda state: setattr(data.bit_generator, "state", state))
+        >>> for step in range(done, 1000):                                            # doctest: +SKIP
+        ...     kv.push("weight", gradient(step))
+        ...     kv.pull("weight", out=weight)
+        ...     kv.end_step()
         """
-        done = self._client.resume()
-        if self._optimizer is not None and done:
-            counts = self._optimizer._index_update_count
-            for key in self._client.specs():
-                counts[key] = max(counts.get(key, 0), self._optimizer.begin_num_update + done)
-            self._optimizer.num_update = max(self._optimizer.num_update, self._optimizer.begin_num_update + done)
-        return done
+        kept = None if trainer is None else trainer._servers
+        if kept is not None:
+            kept.introduce(all_of_them=True)
+        state = self._client.resume(lambda: self._state_of(get, kept), skips=False)
+        if state is not None:
+            self._take_state(state, set, kept)
+        return self._client.steps
+
+    def end_step(self) -> None:
+        """Say that a step of this worker has ended.  At some steps its state is taken, and sent with the next call.
+
+        Raises
+        ------
+        DistError
+            If ``resume`` has not been called.
+        """
+        self._client.end_step()
+
+    def _begins_step(self, kept: Kept) -> bool:
+        """Whether a step of a trainer or a module is to be made; one that the snapshot has is skipped.
+
+        The program runs again from its beginning, with the same data: steps up to the snapshot change nothing.
+        """
+        client = self._client
+        if not client.resumes:
+            self._own_steps = True
+            self._skipped_to = client.resume(lambda: self._state_of(None, kept), skips=True)
+        if not self._own_steps or not client.behind:
+            return True
+        if client.skip_step():
+            self._take_state(self._skipped_to, None, kept)
+            self._skipped_to = None
+        return False
+
+    def _ends_step(self) -> None:
+        """A step of a trainer or a module has been made."""
+        if self._own_steps:
+            self._client.end_step()
+
+    @property
+    def _skips(self) -> bool:
+        """Whether steps of a trainer or a module are skipped now."""
+        return self._own_steps and self._client.behind > 0
+
+    def _state_of(self, get: Callable[[], object] | None, kept: Kept | None) -> list[Any]:  # object, Any: what is kept
+        """What this worker needs to go on."""
+        optimizer, theirs = self._optimizer, None
+        if optimizer is not None:
+            theirs = [dict(optimizer._index_update_count), optimizer.num_update, states.encoded_settings(_settings_of(optimizer)),
+                      sorted(self._changed), type(optimizer).__name__, states.described(optimizer)]
+        return [theirs, self._residuals, rng.states(), None if kept is None else kept._kept(), None if get is None else get()]
+
+    def _take_state(self, state: list[Any], set_: Callable[[Any], object] | None, kept: Kept | None) -> None:  # Any: what is kept
+        """Go on where the worker was."""
+        theirs, self._residuals, generators, own, programs = state
+        if theirs is not None:
+            counts, num_update, settings, changed, name, text = theirs
+            if type(self._optimizer).__name__ != name:  # another one had been set when the snapshot was taken
+                self._optimizer = states.restored(text)
+                self._base = copy.deepcopy(_settings_of(self._optimizer))
+            optimizer: Any = self._optimizer
+            states.applied_settings(optimizer, settings)
+            optimizer._index_update_count.update(counts)
+            optimizer.num_update, self._changed = num_update, set(changed)
+        if kept is not None and own is not None:
+            kept._take_kept(own)
+        if set_ is not None:
+            set_(programs)
+        rng.restore(generators)
 
     def statistics(self) -> dict[str, Any]:
-        """Round trips, bytes of arrays sent and received, messages sent again, seconds in calls, and for whom it waited."""
+        """Round trips, bytes of arrays sent and received, seconds in calls, and for whom it waited."""
         return self._client.statistics()
 
     def profile_servers(self) -> list[Any]:
@@ -477,14 +590,10 @@ class DistKVStore(KVStoreBase):
         self._client.set_optimizer(text, self._placement_for(optimizer))
         self._optimizer, self._base, self._changed = optimizer, copy.deepcopy(_settings_of(optimizer)), set()
 
-    def _placement_for(self, optimizer: Optimizer) -> Callable[[Key], str]:
-        """Where the values of keys lie under an optimizer."""
-        shards = self._client.shards
-        if optimizer._keeps_order:
-            return lambda key: "whole:0"
-        if optimizer._looks_at == "weight":
-            return lambda key: f"whole:{zlib.crc32(repr(key).encode()) % shards}"
-        return lambda key: "rows"
+    @staticmethod
+    def _placement_for(optimizer: Optimizer) -> str:
+        """Where the values of keys lie under an optimizer, as ``partition.placed`` takes it."""
+        return "one" if optimizer._keeps_order else "key" if optimizer._looks_at == "weight" else "rows"
 
     def _settings(self) -> str | None:
         """The settings that have changed since the optimizer was set, as text."""
@@ -536,7 +645,7 @@ class DistKVStore(KVStoreBase):
         """Send two bits for each element of dense gradients, and keep the rest for the next gradient.
 
         An element is sent as ``threshold``, ``-threshold`` or zero.  The difference, the residual, is added to the next
-        gradient.  The worker keeps the residual, and loses it if it is restarted.
+        gradient.  The worker keeps the residual, and snapshots have it.
 
         Parameters
         ----------

@@ -141,7 +141,7 @@ class BaseModule:
             for name, value in self._train(train_data, epoch, eval_metric, batch_end_callback, monitor, sparse_row_id_fn):
                 self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
             self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - start)
-            self._end_epoch(epoch, _listed(epoch_end_callback))
+            self._end_epoch(epoch, [] if self._skips else _listed(epoch_end_callback))
             if eval_data is not None:
                 for name, value in self.score(eval_data, validation_metric, score_end_callback=eval_end_callback,
                                               batch_end_callback=eval_batch_end_callback, epoch=epoch):
@@ -172,11 +172,16 @@ class BaseModule:
                 monitor.toc_print()
             if next_data_batch is None:
                 found = eval_metric.get_global_name_value()
-            for callback in _listed(batch_end_callback):
+            for callback in [] if self._skips else _listed(batch_end_callback):
                 callback(BatchEndParam(epoch, nbatch, eval_metric, locals()))
             data_batch = next_data_batch
             nbatch += 1
         return found
+
+    @property
+    def _skips(self) -> bool:
+        """Whether steps are passed over that a snapshot of a run on several machines has."""
+        return False
 
     def _prepare_first(self, data_batch: DataBatch, sparse_row_id_fn: RowIds) -> None:
         """Prepare for the first batch of an epoch, if that spares fetching all rows."""
@@ -237,7 +242,7 @@ class BaseModule:
         count = 0
         for nbatch, eval_batch in self._predict_batches(eval_data, num_batch, reset, sparse_row_id_fn):
             self._measure(eval_metric, eval_batch)
-            for callback in _listed(batch_end_callback):
+            for callback in [] if self._skips else _listed(batch_end_callback):
                 callback(BatchEndParam(epoch, nbatch, eval_metric, locals()))
             count = nbatch + 1
         for callback in _listed(score_end_callback):

@@ -245,6 +245,11 @@ class ParameterModule(BaseModule):
         return None if self._steps is None else self._steps.optimizer
 
     @property
+    def _skips(self) -> bool:
+        """As in ``BaseModule``."""
+        return self._steps is not None and self._steps.far and self._steps.kvstore._skips
+
+    @property
     def _kvstore(self) -> KVStoreBase | None:
         """The store of the parameters, under the name that programs for MXNet use."""
         return None if self._steps is None else self._steps.kvstore

@@ -80,6 +80,7 @@ class Steps:
         self.far = isinstance(kvstore, DistKVStore)
         self._stale: set[str] = set()
         self._prepared: set[str] = set()
+        self._weights: dict[str, list[Any]] = {}
 
     def start(self, names: list[str], weights: list[list[Any]], values: dict[str, Any]) -> None:
         """Put the parameters, and with ``on_kvstore`` the optimizer, into the store."""
@@ -112,7 +113,17 @@ class Steps:
         self._stale.discard(name)
 
     def update(self, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]) -> None:
-        """Make a step of every parameter that has gradients."""
+        """Make a step of every parameter that has gradients; with a store of several machines, one that no snapshot has."""
+        self._weights = dict(zip(names, weights, strict=True))
+        if self.far and not self.kvstore._begins_step(self):
+            self._prepared.clear()
+            return
+        self._make(names, weights, gradients)
+        self._prepared.clear()
+        if self.far:
+            self.kvstore._ends_step()
+
+    def _make(self, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]) -> None:
         with UpdateLane() as state:
             if self.far:
                 self._push_far(names, gradients)
@@ -124,7 +135,23 @@ class Steps:
                     self._update_on_kvstore(name, block, given)
                 else:
                     self._update_on_contexts(name, block, given)
-        self._prepared.clear()
+
+    def _kept(self) -> list[Any] | None:  # Any: arrays and bytes
+        """What a snapshot has of the parameters, if the contexts make the steps, and of the optimizer's states."""
+        if self.updater is None:
+            return None
+        values = {name: [one.asnumpy() for one in block] for name, block in self._weights.items()}
+        return [values, self.updater.get_states(dump_optimizer=True)]
+
+    def _take_kept(self, state: list[Any]) -> None:  # Any: as above
+        """Go on from what a snapshot has."""
+        values, states = state
+        for name, block in values.items():
+            for weight, value in zip(self._weights[name], block, strict=True):
+                weight[:] = value
+        assert self.updater is not None
+        self.updater.set_states(states)
+        self.optimizer = self.updater.optimizer
 
     def _push_far(self, names: list[str], gradients: list[list[Any]]) -> None:
         """Push all gradients, from which the servers make steps, or which become the sums of all workers."""

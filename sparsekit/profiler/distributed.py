@@ -58,8 +58,8 @@ class Distributed:
     ----------
     processes : Table
         One row for each process: round trips, bytes sent and received, and the largest possible error of its clock.  A worker
-        also has the time of its exchanges and waits.  A server also has the time of its work, of optimizer steps and of the
-        journal, and the number of duplicate pushes.
+        also has the time of its exchanges and waits.  A server also has the time of its work, of optimizer steps and of
+        beginning snapshots, and the number of duplicate pushes.
     keys : Table
         One row for each key and worker: pushes and pulls, their rows and bytes, and the share of the rows that a pull
         asks for.  Asynchronous gradients also have their mean and largest staleness: the number of updates by other workers
@@ -134,25 +134,21 @@ class Distributed:
 
     def _process_table(self) -> Table:
         rows = [*map(self._worker_row, self._workers), *map(_server_row, self._servers)]
-        columns = ("process", "round trips", "sent", "received", "exchange", "waiting", "work", "apply", "journal", "duplicates",
+        columns = ("process", "round trips", "sent", "received", "exchange", "waiting", "work", "apply", "snapshot", "duplicates",
                    "clock")
         cells = [[row["process"], format_count(row["round_trips"]), format_bytes(row["sent"]), format_bytes(row["received"]),
                   *(format_duration(row[name]) if row[name] is not None else "" for name in
-                    ("exchange", "waiting", "work", "apply", "journal")),
+                    ("exchange", "waiting", "work", "apply", "snapshot")),
                   "" if row["duplicates"] is None else format_count(row["duplicates"]),
                   "" if row["clock_error"] is None else f"±{format_duration(row['clock_error'])}"] for row in rows]
         return Table(columns, rows, cells, " ".join(self._missing()), "Exchanges of each process")
 
     def _missing(self) -> Iterator[str]:
-        """Sentences about what is not in the table of processes, and about servers that were started again."""
+        """Sentences about what is not in the table of processes."""
         if folded := sum(data.folded for _, data in self._workers):
             yield f"{format_count(folded)} older events are not in these tables."
         if dropped := sum(int(_number(part.process.about.get("dropped"))) for part in self._servers):
             yield f"Servers kept only their latest spans: {format_count(dropped)} are missing."
-        for process, _ in self._servers:
-            again = int(_number(process.about.get("lives"))) - 1
-            if again > 0:
-                yield f"{process.name.capitalize()} was started again {'once' if again == 1 else f'{format_count(again)} times'}."
 
     def _worker_row(self, part: Part) -> dict[str, Any]:  # Any: the fields of a row
         process, data = part
@@ -163,7 +159,7 @@ class Distributed:
         sent, received = (sum(int(_number(one.get(name))) for one in about) for name in ("sent", "received"))
         return {"process": process.name, "round_trips": len(found), "sent": sent, "received": received,
                 "exchange": sum(record["duration"] for record in found), "waiting": sum(record["duration"] for record in waits),
-                "work": None, "apply": None, "journal": None, "duplicates": None, "clock_error": process.error}
+                "work": None, "apply": None, "snapshot": None, "duplicates": None, "clock_error": process.error}
 
     def _key_table(self) -> Table:
         stale = self._staleness()
@@ -223,13 +219,13 @@ class Distributed:
         # Any: the fields of a row
         rows: list[dict[str, Any]] = [
             {"server": server, "bytes": load, "round_trips": trips, "load": load / mean if mean else 1.0,
-             **{name: works[server][name] if server in works else None for name in ("work", "apply", "journal", "rows_held")}}
+             **{name: works[server][name] if server in works else None for name in ("work", "apply", "snapshot", "rows_held")}}
             for server, (load, trips) in self._loads.items()]
         cells = [[f"server {row['server']}", format_count(row["round_trips"]), format_bytes(row["bytes"]), f"{row['load']:.2f}",
-                  *("" if row[name] is None else format_duration(row[name]) for name in ("work", "apply", "journal")),
+                  *("" if row[name] is None else format_duration(row[name]) for name in ("work", "apply", "snapshot")),
                   "" if row["rows_held"] is None else format_count(row["rows_held"])] for row in rows]
         footer = f"The server with the most bytes has {self.balance:.2f} times the mean."
-        columns = ("server", "round trips", "bytes", "of the mean", "work", "apply", "journal", "rows held")
+        columns = ("server", "round trips", "bytes", "of the mean", "work", "apply", "snapshot", "rows held")
         return Table(columns, rows, cells, footer, "Load of the servers")
 
     def tables(self) -> list[Table]:
@@ -252,12 +248,12 @@ class Distributed:
 def _server_row(part: Part) -> dict[str, Any]:  # Any: the fields of a row
     process, data = part
     times = {lane: sum(record["duration"] for record in data.records if record["lane"] == lane)
-             for lane in ("serve", "apply", "journal")}
+             for lane in ("serve", "apply", "snapshot")}
     moved = [found for record in data.records if isinstance(found := record["attrs"].get("moved"), list)]
     held = sum(int(_number(pair[1])) for pair in _lists(process.about.get("rows", [])))
     return {"process": process.name, "round_trips": len(moved), "received": sum(int(_number(one[0])) for one in moved),
             "sent": sum(int(_number(one[1])) for one in moved), "exchange": None, "waiting": None, "work": times["serve"],
-            "apply": times["apply"], "journal": times["journal"], "duplicates": int(_number(process.about.get("duplicates"))),
+            "apply": times["apply"], "snapshot": times["snapshot"], "duplicates": int(_number(process.about.get("duplicates"))),
             "clock_error": process.error, "rows_held": held}
 
 

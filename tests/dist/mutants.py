@@ -1,13 +1,16 @@
-"""Servers with one fault each, which the random histories must find."""
+"""Runs with one fault each, which the random histories must find."""
 
 from __future__ import annotations
 
 import contextlib
 
-from sparsekit.dist import held, journal, resume
-from sparsekit.dist.held import Held
-from sparsekit.dist.journal import Log
-from sparsekit.dist.shard import Shard
+from sparsekit.dist import files, snapshot
+from sparsekit.dist.client import Client
+from sparsekit.dist.files import Snapshots
+from sparsekit.dist.server import Server
+from sparsekit.dist.snapshot import Capture
+from sparsekit.gluon.servers import TrainerServers
+from sparsekit.kvstore import DistKVStore
 
 CHANGES = {}
 
@@ -32,128 +35,151 @@ def planted(name):
         setattr(holder, attribute, before)
 
 
-@mutant(Shard, "_fresh")
-def without_dedup(before):
-    def fresh(self, request):
-        found = before(self, request)
-        return None if found is None else list(request.pushes)
-    return fresh
+@mutant(Server, "_take")
+def messages_taken_again(before):
+    async def take(self, call, message, number, ends):
+        self._taken.pop(message.rank, None)
+        await before(self, call, message, number, ends)
+    return take
 
 
-@mutant(Shard, "_fresh")
-def gap_not_refused(before):
-    def fresh(self, request):
-        return [push for push in request.pushes if push.sequence > self.keys[push.key].last.get(request.rank, 0)]
-    return fresh
+@mutant(Server, "call")
+def calls_of_other_epochs_answered(before):
+    async def call(self, epoch, method, arguments):
+        return await before(self, self.epoch, method, arguments)
+    return call
 
 
-@mutant(Held, "pulled")
-def without_undo_in_memory(before):
-    return lambda self, version, rows: held._taken(self.value._store, rows)
-
-
-@mutant(Held, "described")
-def without_undo_in_snapshot(before):
-    def described(self, state):
-        undo, self.undo = self.undo, None
+@mutant(Server, "_take")
+def steps_pass_a_snapshot(before):
+    async def take(self, call, message, number, ends):
+        floor, self._floor = self._floor, lambda: 1 << 60
         try:
-            return before(self, state)
+            if number > self._taken.get(message.rank, 0):
+                await before(self, call, message, number, False)
         finally:
-            self.undo = undo
-    return described
+            self._floor = floor
+        if ends:
+            self.done[message.rank] += 1
+            self._marks |= {message.mark} - {0}
+        if message.state is not None:
+            self.worker_states[message.rank] = message.state
+        self._take_snapshot()
+        self._changed()
+    return take
 
 
-@mutant(Held, "described")
-def pending_not_in_snapshot(before):
-    def described(self, state):
-        pending, self.pending = self.pending, {}
-        try:
-            return before(self, state)
-        finally:
-            self.pending = pending
-    return described
-
-
-@mutant(Shard, "_encoded_state")
-def state_not_in_snapshot(before):
-    return lambda self, key: (None, [])
-
-
-@mutant(journal, "crc32")
-def without_crc(before):
-    return lambda data, start=0: 0
-
-
-@mutant(Log, "check")
-def without_fencing(before):
-    return lambda self: None
-
-
-@mutant(Log, "append")
-def without_journal(before):
-    return lambda self, meta, arrays=(): None
-
-
-@mutant(Log, "append")
-def journal_after_the_answer(before):
-    def append(self, meta, arrays=()):
-        late = vars(self).setdefault("late", [])
-        late.append((meta, [array.copy() for array in arrays]))
-        if len(late) > 1:
-            before(self, *late.pop(0))
-    return append
-
-
-@mutant(Shard, "_close")
+@mutant(Server, "_close")
 def sum_in_the_order_of_arrival(before):
-    def close(self, found):
-        while found.failed is None:
-            ready = [rank for rank, pushes in found.pending.items() if pushes]
+    def close(self, held):
+        while held.failed is None:
+            ready = [rank for rank, pushes in held.pending.items() if pushes]
             if not ready or not set(self.present) <= set(ready):
                 return
-            parts = [found.pending[rank].pop(0) for rank in ready]
-            found.pending.clear() if not any(found.pending.values()) else None
-            self._step(found, parts, parts[ready.index(min(ready))])
+            parts = [held.pending[rank].pop(0) for rank in ready]
+            held.pending.clear() if not any(held.pending.values()) else None
+            self._step(held, parts, parts[ready.index(min(ready))], None)
     return close
 
 
-@mutant(journal.RecordFile, "append")
-def full_disk_not_cut_back(before):
-    def append(self, meta, arrays=()):
-        with journal._named(self.path):
-            self.good += self._write(journal._encoded(meta, arrays))
-    return append
+@mutant(Server, "_slow")
+def no_bound_of_staleness(before):
+    return lambda self, message, ahead: ()
 
 
-@mutant(Shard, "_admit")
-def replaced_workers_not_refused(before):
-    def admit(self, rank, life):
-        before(self, rank, max(life, self.lives.get(rank, life)))
-    return admit
+@mutant(Capture, "before")
+def rows_not_put_aside(before):
+    return lambda self, key, rows: None
 
 
-@mutant(resume, "_agreed")
-def resumed_as_each_server_was(before):
-    def agreed(folder, manifest, optimizers):
-        old = [resume._Old(folder, index, manifest, optimizers) for index in range(manifest.shards)]
-        limits = {}
-        for one in old:
-            for key, found in one.keys.items():
-                limits[key] = max(limits.get(key, 0), found.version)
-        for one in old:
-            one._limits = limits
-        return old
-    return agreed
+@mutant(Capture, "before")
+def rows_put_aside_again(before):
+    def aside(self, key, rows):
+        self._marked.pop(key, None)
+        before(self, key, rows)
+    return aside
 
 
-@mutant(resume, "_joined_undo")
-def resumed_without_undo(before):
-    return lambda partition, parts: None
+@mutant(snapshot, "encoded_state")
+def state_not_in_snapshot(before):
+    return lambda state, arrays: None
 
 
-@mutant(Log, "_take_over")
-def every_incarnation_the_same(before):
-    def take_over(self):
+@mutant(snapshot, "generator_from")
+def servers_random_numbers_not_in_snapshot(before):
+    return lambda state: before({**state, "state": {**state["state"], "state": 1}})
+
+
+@mutant(snapshot._Part, "finish")
+def optimizers_not_counted(before):
+    def finish(self):
         before(self)
-        return 1
-    return take_over
+        self.server.numbers = {"optimizer": 0, "states": 0}
+    return finish
+
+
+@mutant(snapshot, "placed")
+def keys_stay_on_other_servers(before):
+    return lambda spec, policy, key, shards: spec
+
+
+@mutant(snapshot, "merged_optimizer")
+def optimizers_of_servers_not_merged(before):
+    return lambda optimizers: (0, type(optimizers[0])())
+
+
+@mutant(files, "crc32")
+def without_checksums(before):
+    return lambda data, value=0: 0
+
+
+@mutant(Snapshots, "collect")
+def a_manifest_before_all_parts(before):
+    def collect(self, index, reports, servers, workers, epoch):
+        for told in reports.values():
+            for other in range(servers):
+                before(self, other, {max(reports): {**told, "file": told["file"][:-1] + str(other)}}, servers, workers, epoch)
+    return collect
+
+
+@mutant(Client, "_stated")
+def workers_state_of_a_step_before(before):
+    def stated(self):
+        state, self.__dict__["_earlier"] = vars(self).get("_earlier"), before(self)
+        return (self.steps, *state[1:]) if state else self._earlier
+    return stated
+
+
+@mutant(DistKVStore, "_take_state")
+def workers_state_not_taken(before):
+    return lambda self, state, set_, kept: None
+
+
+@mutant(Client, "_arrive")
+def pushes_numbered_from_the_beginning(before):
+    def arrive(self):
+        self.steps = self.begun_at
+    return arrive
+
+
+@mutant(TrainerServers, "_take_kept")
+def trainers_state_not_taken(before):
+    return lambda self, state: None
+
+
+@mutant(Client, "skip_step")
+def one_step_too_few_is_skipped(before):
+    def skip(self):
+        self.steps += 1
+        return before(self)
+    return skip
+
+
+@mutant(Server, "restore")
+def a_server_that_has_begun_keeps_what_it_has(before):
+    async def restore(self, epoch, setup, manifest):
+        if self.keys and self.epoch == epoch - 1:
+            self.epoch = epoch
+            return
+        await before(self, epoch, setup, manifest)
+    return restore

@@ -9,7 +9,7 @@ from sparsekit.dist.messages import KeySpec
 from sparsekit.dist.partition import Partition, dealt
 from sparsekit.dist.transport import LocalCluster
 
-from .histories import small_blocks
+from .world import small_blocks
 
 #: What MXNet 1.9.1 gave: ``kv.create('device')`` with 2bit compression and a threshold of 0.5, two contexts that push the same.
 PUSHED = [[.3, .5, -.6, 0], [.3, .5, -.6, .1], [.3, -2, .0, .1]]
@@ -91,7 +91,7 @@ def test_every_worker_keeps_its_own_residual_and_sparse_gradients_travel_whole()
         return found, sent, rows.data.asnumpy()
 
     sent = [by_definition([one.reshape(-1) for one in gradients(rank)], 0.5)[0] for rank in range(2)]
-    with small_blocks(lambda: None):
+    with small_blocks():
         results, cut = LocalCluster(2, 2).run(worker), Partition("w", dealt(KeySpec(shape, "float32")), 2)
     for found, count, row in results:
         for step, values in enumerate(found):

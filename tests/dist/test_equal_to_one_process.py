@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.dist.messages import Pull, Request
-from sparsekit.dist.shard import Shard
 from sparsekit.optimizer.optimizer import registry
-from sparsekit.optimizer.states import described, encoded_settings
 
-from .simple import Keys, equal, full, gradient, one_process, several
+from .simple import equal, full, gradient, one_process, several
 
 NAMES = sorted(set(registry) - {"ccsgd"})
 #: Settings that use every term of a step.
@@ -61,10 +58,7 @@ def test_every_optimizer(name, stype, lazy, half):
         mx.random.seed(5)
         wanted = one_process(values, gradients, create(name, half, lazy))
         mx.random.seed(5)
-        optimizer = create(name, half, lazy)
-        found = several(lambda index, shards=shards, workers=workers: Shard(None, index, shards, workers),
-                        Keys(values, shards, optimizer), gradients, workers, optimizer,
-                        order=lambda step, workers=workers: np.random.default_rng(step).permutation(workers))
+        found = several(values, gradients, workers, shards, lambda: create(name, half, lazy))
         for step in range(STEPS):
             assert equal(found[step], wanted[step]), f"{workers} workers, {shards} servers, step {step + 1}"
 
@@ -74,12 +68,9 @@ def test_every_optimizer(name, stype, lazy, half):
 @pytest.mark.parametrize("name", ["sgd", "adam", "nadam", "lars"])
 def test_schedules_and_settings_that_travel(name, stype, shards):
     values, gradients = scene(stype, "float32", 2, 11)
-    changed = {1: {"rescale_grad": 0.25, "wd": 0.05}, 2: {"rescale_grad": 0.125, "wd": 0.05}}
+    changed = {0: {"rescale_grad": 0.5, "wd": 0.1}, 1: {"rescale_grad": 0.25, "wd": 0.05}, 2: {"rescale_grad": 0.125, "wd": 0.05}}
     wanted = one_process(values, gradients, create(name, scheduled=True), changed)
-    optimizer = create(name, scheduled=True)
-    texts = {step: encoded_settings(one) for step, one in {0: {"rescale_grad": 0.5, "wd": 0.1}, **changed}.items()}
-    found = several(lambda index: Shard(None, index, shards, 2), Keys(values, shards, optimizer), gradients, 2, optimizer, texts,
-                    lambda step: [1, 0] if step % 2 else [0, 1])
+    found = several(values, gradients, 2, shards, lambda: create(name, scheduled=True), changed, late=True)
     assert all(equal(*pair) for pair in zip(found, wanted, strict=True))
 
 
@@ -90,35 +81,5 @@ def test_keys_that_are_pushed_unequally_often_have_the_rates_of_one_process(name
     random = np.random.default_rng(8)
     gradients = [{key: arrays for key, arrays in one.items() if random.random() < 0.5 or key == "a"} for one in steps * 3]
     wanted = one_process(values, gradients, create(name, scheduled=True))
-    optimizer = create(name, scheduled=True)
-    keys = Keys(values, 3, optimizer)
-    shards = [Shard(None, index, 3, 1) for index in range(3)]
-    keys.init(shards)
-    for shard in shards:
-        shard.optimizer(0, 0, 1, described(optimizer))
-    made, versions = 0, dict.fromkeys(values, 0)
-    for step, pushed in enumerate(gradients):
-        for key in pushed:
-            versions[key] += 1
-            for index in keys.partitions[key].holders:
-                shards[index].exchange(Request(0, 0, 0, keys.pushes({key: pushed[key]}, 0, versions[key], index, made)))
-            made = max(made, versions[key])
-        found = {}
-        for key in values:
-            index = keys.partitions[key].holders[0]
-            found[key] = shards[index].exchange(Request(0, 0, 0, (), (Pull(key, versions[key]),))).values[0]
-        assert equal(found, wanted[step])
-
-
-@pytest.mark.parametrize("name", ["sgd", "adagrad", "adam", "ftrl", "groupadagrad", "lamb", "signum"])
-def test_lazy_steps_copy_the_rows_they_touch_alone(name):
-    """The undo step of a large row_sparse key is as small as the push."""
-    values, _ = scene("row_sparse", "float32", 1, 0, {"w": (20_000, 4)})
-    optimizer = create(name, lazy=True)
-    keys = Keys(values, 1, optimizer)
-    shard = Shard(None, 0, 1, 1)
-    keys.init([shard])
-    shard.optimizer(0, 0, 1, described(optimizer))
-    array = gradient(np.random.default_rng(0), (20_000, 4), "row_sparse", rows=np.arange(0, 1000, 10))
-    shard.exchange(Request(0, 0, 0, keys.pushes({"w": [array]}, 0, 1, 0)))
-    assert shard.keys["w"].undo.old.shape == (100, 4)
+    found = several(values, gradients, 1, 3, lambda: create(name, scheduled=True))
+    assert all(equal(*pair) for pair in zip(found, wanted, strict=True))

@@ -11,7 +11,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.dist import launch
-from sparsekit.dist.journal import LIVES
+from sparsekit.dist.files import Snapshots
 from sparsekit.dist.output import Outputs
 
 
@@ -24,7 +24,7 @@ def test_a_missing_ray_is_named_with_the_extra():
 
 @pytest.mark.parametrize(("given", "named"), [
     ({"workers": 0}, "workers must be a positive integer"), ({"servers": True}, "servers must be a positive integer"),
-    ({"workers": 1.5}, "workers must be a positive integer"), ({"mode": "Sync"}, "mode must be 'sync' or 'async'"),
+    ({"workers": 1.5}, "workers must be a positive integer"), ({"seconds": -1}, "seconds must be a number of seconds above 0"),
     ({"staleness": -1}, "staleness must be"), ({"staleness": 1.5}, "staleness must be"),
     ({"timeout": float("nan")}, "timeout must be a number of seconds above 0"), ({"timeout": "10"}, "timeout must be"),
     ({"frozen_after": 0}, "frozen_after must be")])
@@ -49,31 +49,32 @@ def folder_of(*arguments):
         return found
 
 
-def test_lives_of_later_runs_in_a_folder_are_above_earlier_ones(tmp_path):
-    first = folder_of(tmp_path, None, 2, 2, "sync", True)
-    second = folder_of(None, tmp_path, 2, 2, "sync", True)
-    assert first == (str(tmp_path), LIVES, False)
-    assert second == (str(tmp_path), 2 * LIVES, True)
+def test_lives_of_later_runs_in_a_folder_are_above_earlier_ones_and_draw_the_same_numbers(tmp_path):
+    assert folder_of(tmp_path, None) == str(tmp_path)
+    first, second = Snapshots(tmp_path), Snapshots(tmp_path)
+    assert (first.life, second.life) == (1, 2)
+    assert first.seed == second.seed
 
 
 def test_a_temporary_folder_is_removed():
-    with launch.job_folder(None, None, 2, 2, "sync", True) as (place, life, again):
+    with launch.job_folder(None, None) as place:
         assert Path(place).is_dir()
-        assert (life, again) == (LIVES, False)
     assert not Path(place).exists()
+    assert folder_of(None, None, False) is None
 
 
-@pytest.mark.parametrize(("resume", "journal", "message"), [
-    (True, True, "There is no run to continue"), (None, False, "journal=False keeps nothing")])
-def test_folders_that_do_not_fit(tmp_path, resume, journal, message):
-    with pytest.raises(mx.SparsekitError, match=message):
-        folder_of(tmp_path, resume, 2, 2, "sync", journal)
-
-
-def test_a_run_that_must_not_be_there_is_an_error(tmp_path):
-    folder_of(tmp_path, False, 2, 2, "sync", True)
+def test_folders_that_do_not_fit(tmp_path):
+    with pytest.raises(mx.DataFileError, match="There is no run to continue"):
+        folder_of(tmp_path, True)
+    (tmp_path / "step-000000005.1000001.json").touch()
     with pytest.raises(mx.DistError, match="There is a run in"):
-        folder_of(tmp_path, False, 2, 2, "sync", True)
+        folder_of(tmp_path, False)
+    assert folder_of(None, tmp_path) == str(tmp_path)
+
+
+def test_other_machines_see_one_new_file_of_a_run(tmp_path):
+    first, second = launch.new_token(str(tmp_path)), launch.new_token(str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == [second] != [first]
 
 
 def test_a_folder_serves_one_run_at_a_time(tmp_path):

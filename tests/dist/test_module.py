@@ -7,7 +7,6 @@ import pytest
 import sparsekit as mx
 from sparsekit.dist.transport import LocalCluster
 
-from .mortal import run
 from .test_trainer import same
 
 FEATURES, BATCH, SAMPLES = 900, 8, 48
@@ -104,12 +103,6 @@ def test_any_number_of_workers_and_servers_equals_one_process(workers, servers):
 @pytest.mark.parametrize("fn", [None, every_row])
 def test_rows_that_are_not_prepared_for_are_fetched_whole(fn):
     same(LocalCluster(2, 2).run(lambda: by_hand(fn=fn)), one_process(2))
-
-
-def test_a_killed_worker_runs_the_program_again():
-    wanted = one_process(2)
-    for at in range(4, 16, 3):
-        same(run(LocalCluster(2, 2), by_hand, kill=[(at % 2, (at, 1))]), wanted)
 
 
 def fitted(name, fn, callback=None):

@@ -1,6 +1,7 @@
 """The profile of a distributed run: what was moved, exactly; clocks; who waited for whom."""
 
 import json
+import threading
 import time
 
 import numpy as np
@@ -8,13 +9,11 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.dist import seen
-from sparsekit.dist.client import Pushed, client_of
-from sparsekit.dist.messages import KeySpec, Pull, Push, Request
+from sparsekit.dist.client import Client, Pushed
+from sparsekit.dist.messages import KeySpec
 from sparsekit.dist.partition import Partition, dealt
-from sparsekit.dist.shard import Shard
-from sparsekit.dist.transport import LocalCluster, Server
+from sparsekit.dist.transport import LocalCluster
 from sparsekit.profiler.clocks import Answer, difference, offset_of
-from sparsekit.profiler.distributed import Distributed
 from sparsekit.profiler.processes import server_profile
 
 ROWS, WIDTH, STEPS = 5000, 4, 5
@@ -41,21 +40,21 @@ def train(before=lambda rank, step: None, steps=STEPS, mode="dist_sync"):
 
 def profiled(workers=2, servers=2, **options):
     """A merged profile, with what the workers returned."""
-    cluster = LocalCluster(servers, workers, options.pop("folder", None))
+    cluster = LocalCluster(servers, workers)
     with mx.Profiler() as prof:
         found = cluster.run(lambda: train(**options))
     return mx.profiler.merge([prof, *cluster.profiles()]), found
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run():
     """Rank 1 begins each step 0.03 s after rank 0 has begun to wait for it."""
-    reached, wait = [0], seen._Call.wait
+    reached, wait = [0], seen.Call.wait
 
-    def noted(self, shard):
-        wait(self, shard)
-        if self.rank == 0 and self.request is not None:
-            reached[0] = max([reached[0], *(pull.version for pull in self.request.pulls)])
+    def noted(self):
+        wait(self)
+        if self.rank == 0 and self.message is not None:
+            reached[0] = max([reached[0], *(pull.version for pull in self.message.pulls)])
 
     def before(rank, step):
         end = time.monotonic() + 60
@@ -65,8 +64,8 @@ def run(tmp_path_factory):
         time.sleep(0.03 * rank)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(seen._Call, "wait", noted)
-        return profiled(before=before, folder=str(tmp_path_factory.mktemp("journals")))
+        patch.setattr(seen.Call, "wait", noted)
+        return profiled(before=before)
 
 
 def test_each_process_has_its_lanes(run):
@@ -74,7 +73,7 @@ def test_each_process_has_its_lanes(run):
     lanes = {process.name: {record["lane"] for record in merged.process(process.name).records} for process in merged.processes}
     assert list(lanes) == ["worker 0", "worker 1", "server 0", "server 1"]
     assert {"forward", "exchange", "wait"} <= lanes["worker 0"]
-    assert {"serve", "apply", "journal"} == lanes["server 0"] == lanes["server 1"]
+    assert {"serve", "apply"} == lanes["server 0"] == lanes["server 1"]
     assert {record["process"] for record in merged.records} == set(lanes)
     shown = merged.table(group_by="process")
     assert {(row["process"], row["lane"]) for row in shown} == {(name, lane) for name, some in lanes.items() for lane in some}
@@ -109,45 +108,6 @@ def test_bytes_and_rows_are_those_of_the_formula_and_servers_count_the_same(run)
     loads = [{key: more for key, *more in process.about["loads"]} for process in merged.processes[2:]]
     touched = sum(len(rows_of(rank, step)) for rank in range(2) for step in range(STEPS))
     assert sum(load["table"][0] for load in loads) == sum(load["table"][2] for load in loads) == touched
-
-
-def test_what_a_killed_server_did_stays_in_the_profile(tmp_path):
-    """Its spans and counts are in a file, with a line that the kill has torn."""
-    make, path = lambda again: Shard(str(tmp_path / "job"), 0, 1, 1, started_before=again), tmp_path / "spans"
-    lives = []
-    for life in range(3):
-        server = Server(make, life > 0, path)
-        for step in range(2):
-            push = Push("w", 2 * life + step + 1, None, np.ones(4, "f"))
-            server.call("init", (0, 0, "w", KeySpec((4,), "float32"), None, np.zeros(4, "f")))
-            server.call("exchange", (Request(0, 0, 0, (push,), (Pull("w", push.sequence),)),))
-        lives.append(server.call("profile", ()))
-        server.shard.close()
-        with path.open("a") as file:
-            file.write('["call", [["serve", "exch')
-    told = lives[-1]
-    assert [one["lives"] for one in lives] == [1, 2, 3]
-    assert told["began"] == lives[0]["began"]
-    assert told["loads"] == [["w", 4 * 6, 16 * 6, 4 * 6, 16 * 6]]
-    assert (told["calls"], told["dropped"]) == (12, 0)
-    assert sum(span[0] == "apply" for span in told["spans"]) == 6
-    assert [span[:2] for span in told["spans"]].count(["journal", "replay"]) == 2
-    assert [list(span) for span in lives[0]["spans"]] == told["spans"][:len(lives[0]["spans"])]
-    prof = server_profile(told)
-    assert [record["attrs"]["step"] for record in prof.records if record["lane"] == "apply"] == [1, 2, 3, 4, 5, 6]
-    assert "Server 0 was started again 2 times." in repr(Distributed(prof._data()))
-
-
-def test_spans_of_another_machine_are_on_another_clock(tmp_path, monkeypatch):
-    make, path = lambda again: Shard(str(tmp_path / "job"), 0, 1, 1, started_before=again), tmp_path / "spans"
-    for machine in ("one", "other"):
-        monkeypatch.setattr(seen, "_machine", lambda machine=machine: machine)
-        server = Server(make, machine == "other", path)
-        server.call("hello", (0, 0))
-        told = server.call("profile", ())
-        server.shard.close()
-    assert (told["calls"], told["lives"], told["dropped"]) == (2, 2, 2)
-    assert all(span[5] >= told["began"] for span in told["spans"])
 
 
 def test_balance_is_that_of_the_partition(run):
@@ -185,8 +145,8 @@ def test_a_wait_says_for_whom_and_how_long(run):
 def skewed(cluster, clocks):
     """Servers whose clocks show something else."""
     for server, clock in zip(cluster.servers, clocks, strict=True):
-        server.log.clock, server.log.began = clock, clock()
-        server.log.follow(server.shard)
+        server.clock = server.log.clock = clock
+        server.log.began = clock()
 
 
 def test_clocks_are_aligned_within_the_stated_error():
@@ -315,13 +275,19 @@ def test_a_worker_may_profile_itself_and_stays_aligned_when_it_pauses():
 
 
 def test_staleness_counts_the_steps_of_others_that_a_gradient_did_not_know():
-    cluster = LocalCluster(1, 2, mode="async")
-    first, second = (client_of(cluster.transport(rank)) for rank in range(2))
+    cluster = LocalCluster(1, 2)
+    first, second = (Client(cluster.transport(rank)) for rank in range(2))
     spec = KeySpec((4,), "float32")
-    cluster.servers[0].call("init", (0, 0, "w", spec, None, np.zeros(4, np.float32)))
-    first._greet(), second._greet()
-    from sparsekit.optimizer.states import described
-    cluster.servers[0].call("optimizer", (0, 0, 1, described(mx.optimizer.SGD())))
+
+    def begin(client):
+        client.set_mode("async")
+        client.init({"w": (spec, None, np.zeros(4, np.float32))})
+        client.set_optimizer(mx.optimizer.states.described(mx.optimizer.SGD()), "rows")
+
+    threads = [threading.Thread(target=begin, args=(client,)) for client in (first, second)]
+    for step in ("start", "join"):
+        for thread in threads:
+            getattr(thread, step)()
 
     def push(client):
         client.push([Pushed("w", None, np.ones(4, np.float32))])
@@ -333,7 +299,7 @@ def test_staleness_counts_the_steps_of_others_that_a_gradient_did_not_know():
         push(client)
     second.pull([("w", None)])
     push(second)
-    told = cluster.servers[0].call("profile", ())
+    told = cluster.call(0, "profile", ()).result()[1]
     applied = [record["attrs"] for record in server_profile(told).records if record["lane"] == "apply"]
     stale = [(about["rank"], about["stale"]) for about in applied]
     assert stale == [(1, 0), (1, 0), (0, 2), (0, 2), (1, 2), (1, 0)]
@@ -345,7 +311,7 @@ def test_staleness_counts_the_steps_of_others_that_a_gradient_did_not_know():
 def test_the_picture_has_the_lanes_of_each_process(run):
     names = ("worker 0", "worker 1", "server 0", "server 1")
     shown = run[0].timeline()
-    for words in (*names, "wait", "apply", "journal"):
+    for words in (*names, "wait", "apply"):
         assert words in shown.svg()
     for words in ("Worker 0 spent", "mostly for rank 1"):
         assert words in shown.alt

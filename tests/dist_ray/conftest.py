@@ -61,12 +61,9 @@ def cluster(home: Path) -> Iterator[Any]:
     import ray
     from ray.cluster_utils import Cluster
 
-    from sparsekit.dist.ray_cluster import light_start
-
-    with light_start():
-        found = in_time(lambda: Cluster(initialize_head=True, head_node_args={
-            "num_cpus": 2, "resources": {"server": 2}, "object_store_memory": 100 << 20, "include_dashboard": False,
-            "_system_config": QUICK}))
+    found = in_time(lambda: Cluster(initialize_head=True, head_node_args={
+        "num_cpus": 2, "resources": {"server": 2}, "object_store_memory": 100 << 20, "include_dashboard": False,
+        "_system_config": QUICK}))
     ray.init(address=found.address, log_to_driver=False, logging_level="ERROR", namespace="sparsekit")
     try:
         yield found

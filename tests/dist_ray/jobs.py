@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sparsekit as mx
-from sparsekit.dist import transport
 
-#: Rows of 1 KiB, so that what a push of some 60 of them has for one of two servers is shared memory.
-ROWS, WIDTH = 1500, 256
+ROWS, WIDTH = 1500, 16
 
 
 def batch(rank: int, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -66,29 +63,27 @@ def values(kv: Any) -> tuple[np.ndarray, np.ndarray]:
     return table.data.asnumpy(), dense.asnumpy()
 
 
-def train(steps: int, faults: dict[tuple[int, int], str] | None = None, flags: str = "",
-          before: Callable[[int, int], None] | None = None) -> dict[str, Any]:
-    """Train as one worker; a fault, by rank and step, happens once."""
+def train(steps: int, faults: dict[tuple[int, int], str] | None = None, flags: str = "", pace: float = 0.0) -> dict[str, Any]:
+    """Train as one worker; a fault, by rank and step, happens once.  The place in the data is in snapshots."""
     kv = mx.kv.create("dist_sync")
     kv.init(["table", "dense"], list(start()))
     kv.set_optimizer(optimizer())
+    begun = kv.resume()
     table, dense = mx.nd.sparse.zeros("row_sparse", (ROWS, WIDTH)), mx.nd.zeros((5, 3))
-    said = []
-    for step in range(steps):
-        if before is not None:
-            before(kv.rank, step)
+    for step in range(begun, steps):
+        time.sleep(pace)
+        fault = (faults or {}).get((kv.rank, step))
+        if fault and first_time(Path(flags) / f"{kv.rank}-{step}"):
+            break_something(fault)
         kv.row_sparse_pull("table", out=table, row_ids=mx.nd.array(batch(kv.rank, step)[0]))
         kv.pull("dense", out=dense)
         pushed = gradients(kv.rank, step, table.data.asnumpy(), dense.asnumpy())
-        fault = (faults or {}).get((kv.rank, step))
-        if fault and first_time(Path(flags) / f"{kv.rank}-{step}"):
-            said.append(break_something(fault))
         kv.push("table", pushed[0])
         kv.push("dense", pushed[1])
+        kv.end_step()
+    kv.barrier()
     found = values(kv)
-    return {"rank": kv.rank, "life": way().life, "table": found[0], "dense": found[1], "said": said, "pid": os.getpid(),
-            "near": dict(way()._near), "shared": way()._room._file is not None,
-            "statistics": way().call([(index, "statistics", ()) for index in range(way().shards)], 20.0)}
+    return {"rank": kv.rank, "table": found[0], "dense": found[1], "pid": os.getpid(), "begun": begun}
 
 
 def first_time(flag: Path) -> bool:
@@ -99,61 +94,37 @@ def first_time(flag: Path) -> bool:
     return True
 
 
-def way() -> Any:
-    return transport.current()
+def break_something(what: str) -> None:
+    """``worker``: this process ends; ``stop worker``: it stops; ``kill 0``, ``stop 1``: a server does."""
+    verb, _, which = what.partition(" ")
+    if what in ("worker", "stop worker"):
+        os.kill(os.getpid(), signal.SIGKILL if what == "worker" else signal.SIGSTOP)
+    elif verb == "kill":
+        mx.dist.kill_server(int(which))
+    else:
+        os.kill(mx.dist.servers()[int(which)].pid, signal.SIGSTOP)
 
 
-def alive(pid: int) -> bool:
-    """Whether a process exists and is not a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+def by_hand(flags: str) -> None:
+    """A loop that does not say where its data stand, and loses a server."""
+    kv = mx.kv.create("dist_sync")
+    kv.init("w", mx.nd.zeros((3,)))
+    for step in range(40):
+        kv.push("w", mx.nd.ones((3,)))
+        kv.pull("w", out=mx.nd.zeros((3,)))
+        time.sleep(0.05)
+        if step == 20 and kv.rank == 0 and first_time(Path(flags) / "killed"):
+            mx.dist.kill_server(1)
 
 
-def break_something(what: str) -> Any:
-    """``worker``: this process ends when one server has its push and the other has not; ``kill 0 1``, ``stop 0``: servers."""
-    if what == "worker":
-        die_within_the_next_push()
-        return None
-    verb, *numbers = what.split()
-    pids = [mx.dist.servers()[int(index)].pid for index in numbers]
-    for index, pid in zip(numbers, pids, strict=True):
-        if verb == "kill":
-            mx.dist.kill_server(int(index))
-        else:
-            os.kill(pid, signal.SIGSTOP)
-    return pids
-
-
-def die_within_the_next_push() -> None:
-    own = way()
-    call = own.call
-
-    def half(requests: Any, timeout: Any = None) -> Any:
-        pushing = [one for one in requests if one[1] == "exchange" and one[2][0].pushes]
-        if pushing:
-            call(pushing[:1], timeout)
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(requests, timeout)
-
-    own.call = half
-
-
-def fail(rank: int, said: str) -> str:
+def fail(rank: int) -> None:
     """One worker raises an error; the other waits for it."""
     kv = mx.kv.create("dist_sync")
     kv.init("w", mx.nd.zeros((3,)))
     if kv.rank == rank:
         raise ValueError("no more data")
     kv.push("w", mx.nd.ones((3,)))
-    out = mx.nd.zeros((3,))
-    try:
-        kv.pull("w", out=out)
-    except mx.LostWorkerError as error:
-        Path(said).write_text(f"{error.rank} {error.key} {error.step}", encoding="utf-8")
-        raise
-    return "not reached"
+    kv.pull("w", out=mx.nd.zeros((3,)))
 
 
 def die() -> None:
@@ -173,26 +144,33 @@ def unequal() -> float:
     return float(out.asnumpy()[0])
 
 
-def train_slowly(steps: int, pids: str, flags: str) -> dict[str, Any]:
-    """Train; in the midst rank 0 says which processes the servers are, and waits until they have been broken."""
-    def wait(rank: int, step: int) -> None:
-        if rank == 0 and step == 3 and first_time(Path(flags) / "told"):
-            new = Path(pids).with_suffix(".new")
-            new.write_text(" ".join(str(server.pid) for server in mx.dist.servers()))
-            new.replace(pids)
-            while not (Path(flags) / "frozen").exists():
-                time.sleep(0.02)
-        if rank == 0 and step == 5:  # servers elsewhere have answered
-            (Path(flags) / "go").touch()
-
-    return train(steps, before=wait)
-
-
-def unread(steps: int) -> dict[str, Any]:
-    """Train where no server can read the memory of the workers, as between containers."""
-    way()._room.pid = 1 << 30
-    return train(steps)
+def trainer(steps: int, fault: tuple[int, int] | None = None, flags: str = "") -> dict[str, Any]:
+    """A gluon loop that says nothing of snapshots, with dropout; a worker ends once."""
+    net = mx.gluon.nn.Dense(3, in_units=4)
+    net.initialize()
+    made = mx.gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1}, kvstore="dist_sync")
+    rank = made._kvstore.rank
+    data = np.random.default_rng(rank)
+    for step in range(steps):
+        if (rank, step) == fault and first_time(Path(flags) / "ended"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        x = mx.nd.array(data.normal(size=(5, 4)))
+        with mx.autograd.record():
+            loss = (mx.nd.Dropout(net(x), p=0.3) ** 2).sum() * float(np.random.normal())
+        loss.backward()
+        made.step(10)
+    return {"weight": net.weight.data().asnumpy()}
 
 
-class Occupied:
-    """An actor that takes places."""
+def alive(pid: int) -> bool:
+    """Whether a process exists and is not a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def waits(flags: str) -> None:
+    """Says which process it is, and waits."""
+    (Path(flags) / f"pid-{os.getpid()}").touch()
+    time.sleep(200)

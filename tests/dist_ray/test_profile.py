@@ -48,7 +48,7 @@ def test_each_process_is_on_the_timeline(results: Any, tmp_path: Path) -> None:
     assert [process.name for process in merged.processes] == ["worker 0", "worker 1", "server 0", "server 1"]
     for process in merged.processes:
         lanes = {record["lane"] for record in merged.process(process.name).records}
-        assert lanes >= ({"exchange"} if process.kind == "worker" else {"serve", "apply", "journal"})
+        assert lanes >= ({"exchange"} if process.kind == "worker" else {"serve", "apply"})
     rows = {row["process"]: row for row in merged.distributed().processes}
     for rank, counted in enumerate(results):
         about = rows[f"worker {rank}"]
@@ -57,39 +57,6 @@ def test_each_process_is_on_the_timeline(results: Any, tmp_path: Path) -> None:
     read = mx.profiler.load(merged.save(tmp_path / "trace.npz"))
     assert read.records == merged.records
     assert read.processes == merged.processes
-
-
-def killed_once() -> Callable[[], list[int]]:
-    """Training in which rank 0 kills server 1 once; it says which process it was before and after."""
-
-    def train(steps: int = STEPS) -> list[int]:
-        import sparsekit as mx
-
-        kv = mx.kv.create("dist_sync")
-        kv.init("table", mx.nd.zeros((600, 2)).tostype("row_sparse"))
-        out, pids = mx.nd.zeros((600, 2)), []
-        for step in range(steps):
-            if step == steps // 2 and kv.rank == 0:
-                pids = [mx.dist.servers()[1].pid]
-                mx.dist.kill_server(1)
-            kv.push("table", mx.nd.ones((600, 2)).tostype("row_sparse"))
-            kv.pull("table", out=out)
-        return [*pids, mx.dist.servers()[1].pid]
-
-    return train
-
-
-def test_what_a_killed_server_did_is_on_the_timeline(cluster: Any, tmp_path: Path) -> None:
-    results = mx.dist.run(killed_once(), workers=2, servers=2, profile=True, folder=tmp_path)
-    assert results[0][0] != results[0][1] == results[1][0]
-    prof = results.profile
-    for server in (0, 1):
-        made = [record["attrs"]["step"] for record in prof.process(f"server {server}").records if record["lane"] == "apply"]
-        assert made == list(range(1, STEPS + 1)), f"server {server}: every step of both lives, in order, and once"
-    replays = [record["process"] for record in prof.records if record["name"] == "replay"]
-    assert replays == ["server 1"]
-    assert "Server 1 was started again once." in repr(prof.distributed())
-    assert not list(tmp_path.glob("*.spans"))
 
 
 def test_what_servers_do_lies_within_the_call_that_asks_for_it(results: Any) -> None:
@@ -103,5 +70,5 @@ def test_what_servers_do_lies_within_the_call_that_asks_for_it(results: Any) -> 
         slack = errors[record["process"]] + errors[f"worker {rank}"] + 1
         assert any(call["start"] - slack <= record["start"] and end <= call["start"] + call["duration"] + slack
                    for call in calls[rank])
-    assert len(served) >= 4 * STEPS
+    assert len(served) >= 2 * STEPS
     assert all(error < merged.wall for error in errors.values())

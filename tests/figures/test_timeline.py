@@ -543,7 +543,7 @@ def worker(late=0.0, steps=5):
 
 def server(steps=5):
     return [one for step in range(steps) for one in (
-        span("serve", "serve", 1000.0 * step + 800, 120, 20), span("journal", "journal", 1000.0 * step + 805, 30),
+        span("serve", "serve", 1000.0 * step + 800, 120, 20), span("snapshot", "snapshot", 1000.0 * step + 805, 30),
         span("apply", "apply", 1000.0 * step + 840, 70))]  # fmt: skip
 
 
@@ -563,7 +563,7 @@ def test_processes_are_on_one_clock_and_the_sentence_says_who_waited_and_how_wel
     assert [row[:3] for row in figure.table.rows if row[1] != "from start to end"] == [
         ("worker 0", "forward", "5"), ("worker 0", "exchange", "5"), ("worker 0", "wait", "5"),
         ("worker 1", "forward", "5"), ("worker 1", "exchange", "5"),
-        ("server 0", "serve", "5"), ("server 0", "journal", "5"), ("server 0", "apply", "5")]  # fmt: skip
+        ("server 0", "serve", "5"), ("server 0", "snapshot", "5"), ("server 0", "apply", "5")]  # fmt: skip
 
 
 def test_many_processes_are_left_out_and_counted():

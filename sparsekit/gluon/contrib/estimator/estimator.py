@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ....autograd import pause
 from ....base import rng
 from ....base.context import Context, cpu, gpu, num_gpus
 from ....base.entry import doors
-from ....base.errors import InitializationError, ParameterError, expected
+from ....base.errors import InitializationError, ParameterError, UnsupportedError, expected
 from ....base.lazy import lazy
 from ....base.warn import warn_user
+from ....kvstore import DistKVStore
 from ....metric import EvalMetric
 from ....metric import Loss as LossMetric
 from ...block import Block, HybridBlock
@@ -121,6 +123,7 @@ class Estimator:
         self._order: Origin | None = None  # what the order of this epoch was drawn from
         self._stopped: list[str] = []  # the handlers that stop training, beside that of a number
         self._resumed: dict[str, Any] | None = None
+        self._store: DistKVStore | None = None
         self._due: list[Callable[[], None]] = []
         self._update: GradientUpdateHandler | None = None
         self._updated = False
@@ -133,7 +136,8 @@ class Estimator:
 
         The copy's logger has the same level, and writes to standard output.
         """
-        left: dict[str, Any] = {"_train_data": None, "_handlers": [], "_due": [], "_update": None, "_made": None, "_order": None}
+        left: dict[str, Any] = {"_train_data": None, "_handlers": [], "_due": [], "_update": None, "_made": None, "_order": None,
+                                "_store": None}
         return {**vars(self), **left, "logger": self.logger.level}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -249,7 +253,7 @@ class Estimator:
         self._update = self._fused_update()
         for first in _of(TrainBegin, self._handlers):
             first.train_begin(self)
-        state, self._resumed = self._resumed, None
+        state, self._resumed = self._on_servers(train_data) or self._resumed, None
         self._restore(state)
         try:
             while not self._epoch(train_data, state):
@@ -272,6 +276,8 @@ class Estimator:
             stop = [after.batch_end(self, batch=batch, pred=pred, label=label, loss=loss) for after in end]
             self._batches, self._total = self._batches + 1, self._total + 1
             self._settle()
+            if self._store is not None:
+                self._store.end_step()
             if any(stop):
                 break
         stopping = [type(last).__name__ for last in _of(EpochEnd, self._handlers) if last.epoch_end(self)]
@@ -371,6 +377,23 @@ class Estimator:
         return updated
 
     # checkpoints
+
+    def _on_servers(self, train_data: DataLoader) -> dict[str, Any] | None:
+        """Take part in snapshots of a run on several machines, if it is one; the state where the last one has this worker."""
+        store, self._store = self.trainer._kvstore, None
+        found: list[dict[str, Any]] = []
+        if not isinstance(store, DistKVStore) or store._client.resumes:
+            return None
+        try:
+            self._state()
+        except UnsupportedError:  # the trainer makes the steps again instead
+            return None
+        if any(not one._arrays for one in self.trainer._params):
+            with pause():
+                self.net(*self.batch_processor._get_data_and_label(next(iter(train_data)), self.context, self.batch_axis)[0][:1])
+        store.resume(self._state, found.append, self.trainer)
+        self._store = store
+        return found[0] if found else None
 
     def _afterwards(self, work: Callable[[], None]) -> None:
         """Do this when all handlers of an event have been called."""

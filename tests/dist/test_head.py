@@ -1,4 +1,4 @@
-"""The program that ends what is left of a cluster, with processes that stand for Ray's and for the user's."""
+"""The program that starts a cluster and ends what is left of it, with processes that stand for Ray's and for the user's."""
 
 import os
 import subprocess
@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparsekit.dist import watcher
-from sparsekit.dist.ray_cluster import Process, marked, watched
+from sparsekit.dist import head
 
 MARK = "a mark of the tests"
 WAITS = "print(1, flush=True); import time; time.sleep(100)"
@@ -51,17 +50,28 @@ def folder(tmp_path):
     return found
 
 
+def begun(folder, mark=MARK):
+    """The program, with a Ray that starts nothing, from which the address has been read."""
+    (folder.parent / "ray" / "scripts").mkdir(parents=True)
+    (folder.parent / "ray" / "scripts" / "scripts.py").write_text("print('Local node IP: 127.0.0.1')")
+    found = subprocess.Popen([sys.executable, "-P", head.__file__, str(folder)], stdin=subprocess.PIPE, text=True,
+                             stdout=subprocess.PIPE, start_new_session=True,
+                             env={**os.environ, head.MARK: mark, "PYTHONPATH": str(folder.parent)})
+    assert found.stdout.readline().startswith('{"address": "127.0.0.1:')
+    return found
+
+
 @pytest.fixture
 def process(folder):
     """Starts processes that wait, with a mark or without, which read a file of the folder; they end with the test."""
     started = []
 
     def start(mark, program=WAITS, words=("python",)):
-        environment = {name: value for name, value in os.environ.items() if name != watcher.MARK}
+        environment = {name: value for name, value in os.environ.items() if name != head.MARK}
         with (folder / "log").open() as file:
             started.append(subprocess.Popen([words[0], "-S", "-I", "-c", program, *map(str, words[1:])], stdin=file, text=True,
                                             executable=sys.executable, stdout=subprocess.PIPE,
-                                            env=environment | ({watcher.MARK: mark} if mark else {})))
+                                            env=environment | ({head.MARK: mark} if mark else {})))
         started[-1].said = started[-1].stdout.readline()
         return started[-1]
 
@@ -75,17 +85,18 @@ def the_users(process, folder):
     """Processes that are not Ray's, whatever they look like."""
     return [process(None), process(None, words=("tail", "-f", folder / "log")), process(None, words=("/ray/raylet", folder)),
             process(None, RENAMED + WAITS), process("another mark"), process(MARK + "s"),
-            process(None, words=("grep", f"{watcher.MARK}={MARK}", folder))]
+            process(None, words=("grep", f"{head.MARK}={MARK}", folder))]
 
 
 @pytest.mark.parametrize("stopped", [True, False], ids=["stopped", "killed"])
 def test_processes_of_ray_end_with_the_one_that_has_started_them(folder, process, stopped):
     others = the_users(process, folder)
     marked = [process(MARK), process(MARK, RENAMED + WAITS), process(MARK, words=("/ray/raylet", folder))]
-    program = "from pathlib import Path; from sparsekit.dist.ray_cluster import watched; "
-    program += f"found = watched(Path({str(folder)!r}), {MARK!r})"
-    program += "; found.communicate()" if stopped else "; import os; os.kill(os.getpid(), 9)"
-    subprocess.run([sys.executable, "-c", program], check=stopped, timeout=400)
+    if stopped:
+        begun(folder).communicate(timeout=400)
+    else:
+        program = f"import os, tests.dist.test_head as it; from pathlib import Path; it.begun(Path({str(folder)!r}))"
+        subprocess.run([sys.executable, "-c", f"{program}; os.kill(os.getpid(), 9)"], timeout=400, cwd=Path(__file__).parents[2])
     assert [one.wait(60) for one in marked] == [-9, -9, -9]
     until = time.monotonic() + 60
     while folder.exists() and not stopped and time.monotonic() < until:  # the process that cleans up is not waited for
@@ -98,18 +109,18 @@ def test_a_renamed_process_shows_another_name(process):
     """What the others of these tests rely on."""
     one = process(MARK, RENAMED + WAITS)
     assert Path(f"/proc/{one.pid}/cmdline").read_bytes().startswith(b"ray::Agent\0")
-    assert (one.pid, watcher.start_time(one.pid)) in watcher.processes_of(MARK)
+    assert (one.pid, head.start_time(one.pid)) in head.processes_of(MARK)
 
 
 def test_processes_whose_parent_has_ended_end_too(folder, process):
     left = int(process(MARK, LEFT).said)
     others = int(process(None, LEFT).said)
-    watched(folder, MARK).communicate(timeout=400)
+    begun(folder).communicate(timeout=400)
     try:
         assert not lives(left)
         assert lives(others)
     finally:
-        watcher.end_process(others, watcher.start_time(others))
+        head.end_process(others, head.start_time(others))
 
 
 def lives(pid):
@@ -121,17 +132,17 @@ def lives(pid):
 
 def test_what_starts_while_others_are_ended_ends_too(folder, process):
     found = process(MARK, STARTS)
-    watched(folder, MARK).communicate(timeout=400)
+    begun(folder).communicate(timeout=400)
     assert found.wait(60) == -9
-    assert list(watcher.processes_of(MARK)) == []
+    assert list(head.processes_of(MARK)) == []
     assert not folder.exists()
 
 
 def test_what_does_not_end_is_left_alone(folder, process, monkeypatch):
     found = process(MARK)
-    monkeypatch.setattr(watcher, "end_process", lambda pid, started: None)
-    monkeypatch.setattr(watcher, "LONGEST", 0.1)
-    watcher.clean_up(str(folder), MARK)
+    monkeypatch.setattr(head, "end_process", lambda pid, started: None)
+    monkeypatch.setattr(head, "LONGEST", 0.1)
+    head.clean_up(str(folder), MARK)
     assert found.poll() is None
     assert not folder.exists()
 
@@ -141,45 +152,19 @@ def test_a_number_that_is_used_again_is_left_alone(process, monkeypatch, handles
     if not handles:
         monkeypatch.delattr(os, "pidfd_open", raising=False)
     one = process(None)
-    started = watcher.start_time(one.pid)
-    watcher.end_process(one.pid, started - 1)
-    Process(one.pid, started + 1, "").kill()
+    started = head.start_time(one.pid)
+    head.end_process(one.pid, started - 1)
+    head.end_process(one.pid, started + 1)
     time.sleep(0.1)
     assert one.poll() is None
-    watcher.end_process(one.pid, started)
+    head.end_process(one.pid, started)
     assert one.wait(60) == -9
-    Process(one.pid, started, "").kill()  # it has ended
-
-
-def test_only_what_ray_starts_gets_the_mark(monkeypatch):
-    """Ray's function for it, and not the environment of this process, from which a program of the user's would have it."""
-    class Services:
-        @staticmethod
-        def start_ray_process(command, kind, env_updates=None):
-            def ask(more):
-                program = f"import os; print(os.environ.get({watcher.MARK!r}), os.environ.get('OF_RAY'))"
-                return subprocess.run([sys.executable, "-S", "-c", program], env={**os.environ, **more}, text=True,
-                                      capture_output=True, check=True).stdout.split()
-            return ask(env_updates or {}), ask({})
-
-    class Ray:
-        class _private:  # Ray's name
-            services = Services
-
-    before = Services.start_ray_process
-    monkeypatch.setattr("sparsekit.dist.ray_cluster.load_ray", lambda: Ray)
-    with marked(MARK.replace(" ", "-")):
-        assert Services.start_ray_process([], "raylet", env_updates={"OF_RAY": "1"}) == (
-            [MARK.replace(" ", "-"), "1"], ["None", "None"])
-    assert Services.start_ray_process is before
-    assert watcher.MARK not in os.environ
-    del Services.start_ray_process
-    with marked(MARK):  # another version of Ray
-        pass
+    with pytest.raises(OSError):  # it has ended
+        head.end_process(one.pid, started)
 
 
 def test_what_a_worker_starts_does_not_get_the_mark():
-    program = f"import os, sparsekit.dist.ray_cluster; print(os.environ.get({watcher.MARK!r}))"
-    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, watcher.MARK: MARK}, capture_output=True, text=True,
+    program = f"import os, sparsekit.dist.ray_cluster; print(os.environ.get({head.MARK!r}))"
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, head.MARK: MARK}, capture_output=True, text=True,
                           check=True)
     assert done.stdout == "None\n"

@@ -66,7 +66,8 @@ def test_the_code_of_a_notebook(name, tmp_path):
 @pytest.mark.parametrize("name", ["win32", "darwin"])
 def test_no_name_is_used_that_a_system_lacks(name):
     """Where Ray's processes are started and watched, Linux and macOS are asked for."""
-    done = subprocess.run([sys.executable, "-m", "mypy", "--platform", name], cwd=ROOT, capture_output=True, text=True, timeout=400)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--platform", name], cwd=ROOT, capture_output=True, text=True,
+                          timeout=400)
     errors = [line for line in done.stdout.splitlines() if ": error:" in line]
     assert [line for line in errors if not line.startswith(("sparsekit/dist/", "sparsekit/bench/dist.py"))] == []
     assert "checked" in done.stdout

@@ -42,6 +42,10 @@ step = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), mx.gluon.Trainer(net.coll
 for _ in range(3):
     step(mx.nd.array([1, 2]), mx.nd.ones((2, 2)))  # here
 ---
+with open("weighted.libsvm", "w", encoding="utf-8") as file:
+    file.write("1:0.5 3:2\\n0:2 1:4\\n")
+mx.io.LibSVMIter(data_libsvm="weighted.libsvm", data_shape=(5,), batch_size=2).next()  # here
+---
 mx.init.Xavier()("fc_weight", mx.nd.zeros((2, 3)))  # here
 ---
 mx.gluon.utils.clip_global_norm([mx.nd.array([np.nan])], 1.0)  # here

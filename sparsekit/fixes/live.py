@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from .send import contents_of, is_program
-from .source import Source
+from .source import Texts
 
 __all__ = ["LiveProgram", "Place", "program_frames"]
 
@@ -33,7 +33,7 @@ def place_of(frame: types.FrameType) -> Place:
     return frame.f_code.co_filename, positions[0] or frame.f_lineno, positions[2] or 0
 
 
-class LiveProgram:
+class LiveProgram(Texts):
     """The program of this process, with what ``Program`` offers to remedies.
 
     Parameters
@@ -51,15 +51,14 @@ class LiveProgram:
         Those of the program, in the order of its text; the code of a script counts as one.
     """
 
-    #: It is no cell of a notebook.
+    #: A script is not a notebook cell.
     snippet = None
 
     def __init__(self, main: types.FunctionType, frame: types.FrameType | None,
                  made: Mapping[Any, Place]) -> None:  # Any: modules
-        self._made, self._sources = made, dict[str, Source | None]()
-        self._objects = gc.get_objects()
+        self._made, self._objects = made, gc.get_objects()
         found = [one for one in self._objects if type(one) is types.FunctionType and is_program(one.__globals__)]
-        self.functions = sorted([main, *found], key=lambda one: (one.__code__.co_filename, one.__code__.co_firstlineno))
+        super().__init__(sorted([main, *found], key=lambda one: (one.__code__.co_filename, one.__code__.co_firstlineno)))
         self._paths: dict[int, str] = {}
         self._locals: dict[types.CodeType, dict[str, Any]] = {}  # Any: variables
         for one in program_frames(frame):
@@ -83,17 +82,6 @@ class LiveProgram:
     def variables(self, function: types.FunctionType) -> dict[str, Any]:  # Any: whatever they hold
         """The variables that a function sees: those of itself if it runs now, of functions around it, and its globals."""
         return {**function.__globals__, **contents_of(function), **self._locals.get(function.__code__, {})}
-
-    def source(self, file: str, names: dict[str, Any] | None = None) -> Source | None:  # Any: globals
-        """The text of a file, if it is known."""
-        if file not in self._sources:
-            self._sources[file] = Source.of(file, names)
-        return self._sources[file]
-
-    def sources(self) -> Iterator[Source]:
-        """The texts that the program's functions were compiled from, each once."""
-        files = {function.__code__.co_filename: function.__globals__ for function in self.functions}
-        yield from filter(None, (self.source(file, names) for file, names in files.items()))
 
 
 def calling() -> types.FrameType | None:

@@ -19,7 +19,7 @@ from ..optimizer import Optimizer, Updater
 from . import torch_programs
 from .candidate import Candidate
 from .send import Sender, Variant, contents_of, is_program
-from .source import Source
+from .source import Texts
 from .states import taken
 
 __all__ = ["Program", "Snippet", "cell_step"]
@@ -104,7 +104,7 @@ def cell_step(file: str, text: str, names: dict[str, Any]) -> Snippet:  # Any: g
     return Snippet(file, text, names)
 
 
-class Program:
+class Program(Texts):
     """A step and everything that it holds, which is read and never changed.
 
     Parameters
@@ -135,11 +135,10 @@ class Program:
                              hint="prof.try_fixes(lambda: train(net, batch)).")
         self.step: Callable[[], object] = step  # object: what it returns
         self.snippet = step if isinstance(step, Snippet) else None
-        self._sources: dict[str, Source | None] = {}
         sender = Sender(self)
         sender.sent(step)
         self._found, self._paths = sender.found, sender.paths
-        self.functions = [one for one in self.originals(types.FunctionType) if is_program(one.__globals__)]
+        super().__init__([one for one in self.originals(types.FunctionType) if is_program(one.__globals__)])
         torch_programs.check_apart(self)
         aside = Sender(self)
         aside.sent([one for one in self._found if isinstance(one, _OWNERS) or torch_programs.is_owner(one)
@@ -174,17 +173,6 @@ class Program:
                 yield one, self.path_of(one)
             elif torch_programs.is_weight(one):
                 yield one, names.get(id(one)) or self.path_of(one)
-
-    def source(self, file: str, names: dict[str, Any] | None = None) -> Source | None:  # Any: globals
-        """The text of a file, if it is known."""
-        if file not in self._sources:
-            self._sources[file] = Source.of(file, names)
-        return self._sources[file]
-
-    def sources(self) -> Iterator[Source]:
-        """The texts that the program's functions and statements were compiled from, each once."""
-        files = {function.__code__.co_filename: function.__globals__ for function in self.functions}
-        yield from filter(None, (self.source(file, names) for file, names in files.items()))
 
     def originals(self, kind: type[T]) -> list[T]:
         """The objects of one class that the step holds, in the order in which they were met."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..base.lazy import computed_once
 from ..profiler.source_location import name_of_file
 
-__all__ = ["Edit", "Source", "edited", "span_of", "unified"]
+__all__ = ["Edit", "Source", "Texts", "edited", "span_of", "unified"]
 
 
 class Edit(NamedTuple):
@@ -154,6 +154,30 @@ class Source:
                 if first == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name:
                     return node
         return None
+
+
+class Texts:
+    """The texts of a program's functions, each read once.
+
+    Parameters
+    ----------
+    functions : list of function
+    """
+
+    def __init__(self, functions: list[types.FunctionType]) -> None:
+        self.functions = functions
+        self._sources: dict[str, Source | None] = {}
+
+    def source(self, file: str, names: dict[str, Any] | None = None) -> Source | None:  # Any: globals
+        """The text of a file, if it is known."""
+        if file not in self._sources:
+            self._sources[file] = Source.of(file, names)
+        return self._sources[file]
+
+    def sources(self) -> Iterator[Source]:
+        """The texts that the program's functions and statements were compiled from, each once."""
+        files = {function.__code__.co_filename: function.__globals__ for function in self.functions}
+        yield from filter(None, (self.source(file, names) for file, names in files.items()))
 
 
 def compile_text(text: str, file: str) -> types.CodeType:

@@ -69,7 +69,7 @@ class OldModules:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:  # object: not looked at
-        """The module of MXNet's that is here; None for what is no module of MXNet."""
+        """How Python gets a module of MXNet that sparsekit has; None for any other name."""
         if not name.startswith("sparsekit."):
             return None
         found: ModuleSpec | None = _names().spec(name)

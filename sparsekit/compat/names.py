@@ -160,7 +160,7 @@ def _is_made(parent: str, child: str) -> bool:
 
 
 def spec(name: str) -> ModuleSpec | None:
-    """How Python gets a module that has no file; None if it is no module of MXNet.
+    """How Python gets a module that has no file; None if MXNet has no such module.
 
     Raises
     ------

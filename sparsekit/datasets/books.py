@@ -106,7 +106,7 @@ def read_books(authors: Sequence[str] | None = None) -> list[Paragraph]:
     Raises
     ------
     UnknownNameError
-        If there is no book of an author.
+        If the data set has no book by one of the authors.
 
     Examples
     --------

@@ -143,7 +143,7 @@ def load_book_tokens(size: int | None = 10_000, least: int = 2, authors: Sequenc
     Raises
     ------
     UnknownNameError
-        If there is no book of an author.
+        If the data set has no book by one of the authors.
     ShapeError
         If ``size`` is below 2.
 

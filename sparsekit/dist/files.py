@@ -59,7 +59,7 @@ class Layout(NamedTuple):
 
 def bytes_of(array: Array) -> memoryview:
     """The bytes of a contiguous array, in its memory."""
-    flat: Any = array.reshape(-1).view(np.uint8)  # Any: before Python 3.12 there is no type of buffers
+    flat: Any = array.reshape(-1).view(np.uint8)  # Any: Python has no type for buffers before 3.12
     return memoryview(flat)
 
 

@@ -207,7 +207,7 @@ class DistKVStore(KVStoreBase):
         estimators need neither.
 
         The generators of random numbers of ``random``, ``numpy.random`` and ``mx.random``, the settings of the optimizer, and
-        residuals of compression are in snapshots without being asked for.
+        residuals of compression are always part of a snapshot.
 
         Parameters
         ----------

@@ -387,7 +387,7 @@ def _whole_softmax(profile: _RuleData) -> Iterator[_Found]:
         cuts = [weight.length // 100, weight.length // 10]
         yield _Found(_at(record), f"The loss computes all {format_count(weight.length)} classes: {_shape(scores)} scores take "
                      f"{format_bytes(scores['bytes'])}, and so do their logarithms and their gradient; the gradient of "
-                     f"{weight.parameter} has no zero row.", "If that is no need of the model, train with "
+                     f"{weight.parameter} has no zero row.", "Unless the model needs all of them, train with "
                      f"nn.AdaptiveLogSoftmaxWithLoss({width}, {weight.length}, cutoffs={cuts}), classes sorted by frequency, or "
                      "with a loss of sampled classes. Both change the training.",
                      f"up to {format_bytes(3 * scores['bytes'])}", 3 * scores["bytes"], record)

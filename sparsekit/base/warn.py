@@ -61,5 +61,6 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     if frame is None:
         warnings.warn(message, category, stacklevel=2)
         return
-    warnings.warn_explicit(message, category, frame.f_code.co_filename, frame.f_lineno or 1, frame.f_globals.get("__name__"),
+    module = frame.f_globals.get("__name__") or "__main__"  # Python drops a warning that is of no module
+    warnings.warn_explicit(message, category, frame.f_code.co_filename, frame.f_lineno or 1, module,
                            frame.f_globals.setdefault("__warningregistry__", {}))

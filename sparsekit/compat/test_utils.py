@@ -25,7 +25,7 @@ from ..ops.sparse.cast import check_stype
 from ..random import generator
 from ..storage import CSR, RowSparse
 from ..storage.convert import counts_to_indptr
-from . import test_checks as _checks
+from . import test_checks
 from .test_checks import *  # noqa: F403 - what else MXNet has there
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["DummyIter", "default_context", "download", "get_bz2_data",
            "get_mnist_iterator", "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "rand_ndarray", "rand_shape_2d",
            "random_arrays", "simple_forward"]
-__all__ += _checks.__all__
+__all__ += test_checks.__all__
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(globals())

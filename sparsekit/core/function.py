@@ -25,6 +25,8 @@ def split_behind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], behind: 
     end = len(names)
     if names[-1:] == ("lazy_update",) and len(args) >= end:
         end -= isinstance(args[end - 1], str) or hasattr(args[end - 1], "shape")
+    if behind[0] != "out" and any(hasattr(value, "list_arguments") for value in args[end:]):
+        return args  # symbols are inputs: the caller says that they are too many
     for name, value in zip(behind, args[end:], strict=False):
         if value is not None and kwargs.setdefault(name, value) is not value:
             raise SparsekitError(f"{op.label} was given the argument {name!r} twice.", hint="give it once.")

@@ -5,18 +5,22 @@ from __future__ import annotations
 import gc
 import sys
 import types
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from .send import contents_of, is_program
 from .source import Texts
 
-__all__ = ["LiveProgram", "Place", "program_frames"]
+__all__ = ["LiveProgram", "Made", "Place", "program_frames"]
 
 T = TypeVar("T")
 
 #: Where a call stands in a text: file, line, and column in bytes.
 Place = tuple[str, int, int]
+
+#: The places of the calls that made modules, by their ids, which others may have once they are gone.
+Made = dict[int, tuple[weakref.ref[Any], Place]]  # Any: modules
 
 
 def program_frames(frame: types.FrameType | None) -> Iterator[types.FrameType]:
@@ -42,8 +46,8 @@ class LiveProgram(Texts):
         The code of the script, with its globals.
     frame : frame
         Of the step.
-    made : mapping
-        Module -> the place of the call that made it.
+    made : dict
+        Where modules were made.
 
     Attributes
     ----------
@@ -54,8 +58,7 @@ class LiveProgram(Texts):
     #: A script is not a notebook cell.
     snippet = None
 
-    def __init__(self, main: types.FunctionType, frame: types.FrameType | None,
-                 made: Mapping[Any, Place]) -> None:  # Any: modules
+    def __init__(self, main: types.FunctionType, frame: types.FrameType | None, made: Made) -> None:
         self._made, self._objects = made, gc.get_objects()
         found = [one for one in self._objects if type(one) is types.FunctionType and is_program(one.__globals__)]
         super().__init__(sorted([main, *found], key=lambda one: (one.__code__.co_filename, one.__code__.co_firstlineno)))
@@ -77,7 +80,8 @@ class LiveProgram(Texts):
 
     def made_at(self, module: object) -> Place | None:
         """The place of the call that made a module, if it was seen."""
-        return self._made.get(module)
+        made, place = self._made.get(id(module), (None, None))
+        return place if made is not None and made() is module else None
 
     def variables(self, function: types.FunctionType) -> dict[str, Any]:  # Any: whatever they hold
         """The variables that a function sees: those of itself if it runs now, of functions around it, and its globals."""

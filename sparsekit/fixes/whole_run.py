@@ -30,7 +30,7 @@ from ..profiler.profiler import Profiler
 from ..profiler.source_location import name_of_file
 from ..profiler.torch_mode import torch_of, unseen
 from . import runner
-from .live import LiveProgram, Place, calling, place_of
+from .live import LiveProgram, Made, calling, place_of
 from .observe import Run, Weight
 from .remedies import Look, remedies
 from .torch_programs import names_of_weights, size_of_state, to_numpy
@@ -128,7 +128,7 @@ class _Watch:
         self.inside: set[int] = set()
         self.parameters: list[TorchTensor] = []
         self.start: dict[int, Any] = {}  # Any: values
-        self.made: weakref.WeakKeyDictionary[Any, Place] = weakref.WeakKeyDictionary()  # Any: modules
+        self.made: Made = {}
         self._install()
         self.module = types.ModuleType("__main__")
         self.main = self._main()
@@ -269,14 +269,14 @@ def _sendable(candidate: Candidate) -> Candidate:
     return replace(candidate, change=None, transposed=(), otherwise=tuple(map(_sendable, candidate.otherwise)))
 
 
-def _placed(make: Callable[..., None], made: weakref.WeakKeyDictionary[Any, Place]) -> Callable[..., None]:  # Any: modules
+def _placed(make: Callable[..., None], made: Made) -> Callable[..., None]:
     """The ``__init__`` of a layer that notes which call of the program makes it."""
     @functools.wraps(make)
     def noted(self: Torch, *args: Torch, **kwargs: Torch) -> None:
         make(self, *args, **kwargs)
         frame = calling()
         if frame is not None:
-            made[self] = place_of(frame)
+            made[id(self)] = weakref.ref(self), place_of(frame)
     return noted
 
 

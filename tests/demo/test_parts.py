@@ -52,7 +52,8 @@ def test_free_memory_is_the_least_that_machine_and_groups_allow(tmp_path, files,
     assert available_memory(*tree(tmp_path, {**MACHINE, **files})) == free
 
 
-def test_free_memory_is_unknown_where_the_system_does_not_say(tmp_path):
+def test_free_memory_is_unknown_where_neither_the_system_nor_psutil_says(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psutil", None)
     assert available_memory(tmp_path / "proc", tmp_path / "groups") is None
 
 

@@ -23,7 +23,6 @@ from sparsekit.base.config import config
 from sparsekit.base.files import written
 from sparsekit.base.scoped import Scoped
 from sparsekit.core import device, hooks, program, trace
-from sparsekit.datasets.download import _file_lock
 from sparsekit.gluon.rnn import composed
 from sparsekit.gluon.scope import Scope
 from sparsekit.gluon.utils import HookHandle
@@ -82,7 +81,6 @@ CASES = {
     "Context": lambda: mx.cpu(1),
     "HookHandle": handle,
     "written": lambda: written("file"),
-    "_file_lock": lambda: _file_lock(Path("lock")),
     "_Background": pytest_guard._Background,
 }
 
@@ -207,7 +205,7 @@ def run(manager, place):
 UNNOTED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=UNNOTED if name == "_file_lock" else ()) for name in CASES])
+@pytest.mark.parametrize("name", CASES)
 def test_an_interrupt_at_any_instruction_leaves_nothing_changed(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hooks, "owned", dict([*hooks.owned.items()][:1]))  # other tests' parameters would each add places

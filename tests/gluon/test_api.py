@@ -19,7 +19,6 @@ ABSENT = {
     "gluon.nn": {name: CONVOLUTION for name in GOLDEN["gluon.nn"]
                  if name.startswith(("Conv", "AvgPool", "MaxPool", "GlobalAvg", "GlobalMax", "ReflectionPad", "Deformable",
                                      "ModulatedDeformable"))},
-    "gluon.utils": {"replace_file": "os.replace does it"},
     "gluon.contrib.nn": {"SyncBatchNorm": GPUS, **dict.fromkeys(("PixelShuffle1D", "PixelShuffle2D", "PixelShuffle3D"),
                                                                CONVOLUTION)},
     "HybridBlock": NO_BACKENDS, "SymbolBlock": NO_BACKENDS,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sparsekit.base.errors import RowIndexError, SparsekitError
+from sparsekit.base.platform import leave_processor
 from sparsekit.kernels import FILES, for_device
 from sparsekit.kernels.cpu import thread_pool
 from sparsekit.kernels.cpu.intrinsic_names import put_up
@@ -168,7 +169,7 @@ def test_a_thread_leaves_a_processor_and_may_come_back_later(monkeypatch: pytest
     asked: list[set[int]] = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda thread: {0, 1, 2})
     monkeypatch.setattr(os, "sched_setaffinity", lambda thread, processors: asked.append(processors))
-    thread_pool._leave(1)
+    leave_processor(1)
     assert asked == [{0, 2}, {0, 1, 2}]
 
 

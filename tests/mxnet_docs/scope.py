@@ -35,7 +35,6 @@ ON_PURPOSE = {
     r"^mxnet\.executor\.Executor\.reshape:session#5$|SequentialModule\.add:session#[12]$": "no repr holds an address",
     r"KVStore\._set_updater:session#4$": "what an updater raises is raised; MXNet prints it and goes on",
     r"^mxnet\.executor\.Executor\.debug_str:": "the text about memory is one of our own",
-    r"^mxnet\.symbol\.gen_op\.BlockGrad:equations#8$": "backward() needs a forward pass, which MXNet itself refuses here",
     r"^mxnet\.gluon\.data\.dataloader\.DataLoader:session#(4|1[0124])$":
         "its workers are threads (DIFFERENCES.md), so what they print is seen",
     r"CSRNDArray\.asscipy:session#[12]$": "scipy's newer class (DIFFERENCES.md)",

@@ -20,6 +20,7 @@ from ...core import cost, infer
 from ...core.op import REQUIRED, Op, Visits
 from ...core.partial_shapes import all_alike
 from ...storage import RowSparse, densify, stype_of
+from ...storage.check import check_room
 from .. import samples
 from ..limits import dense_inside
 
@@ -231,9 +232,18 @@ def numbers_of(function: Callable[..., tuple[float, ...]], bound: str = "clip_gr
 
 
 def rows_of(k: Kernels, store: Weight) -> Array:
-    """The values of a weight or a state, to be written in place; a row_sparse one gets its missing rows as zeros first."""
+    """The values of a weight or a state, to be written in place; a row_sparse one gets its missing rows as zeros first.
+
+    Raises
+    ------
+    DensificationError
+        If a weight of which some rows are stored would take more than ``config.densify_limit`` with all of them; a state begins
+        without rows, and is as large as its weight.
+    """
     if isinstance(store, RowSparse):
         if store.data.shape[0] != store.shape[0]:
+            if store.data.shape[0]:
+                check_room("An optimizer's step, which needs every row of the weight", store.shape, store.dtype)
             store.replace(RowSparse(densify(store, k.xp), k.xp.arange(store.shape[0]), store.shape, check=False))
         return store.data
     return store

@@ -157,7 +157,7 @@ def test_the_installed_wheel_runs_the_demo_and_measures(at_home, tmp_path):
 
 def test_the_source_archive_is_small_and_can_run_the_tests(built):
     path = next(built.glob("*.tar.gz"))
-    assert path.stat().st_size < 4_500_000  # notebooks keep pictures for wide and for narrow pages
+    assert path.stat().st_size < 5_300_000  # notebooks keep pictures for wide and for narrow pages; books.tsv takes 0.7 MB
     with tarfile.open(path) as archive:
         names = {name.removeprefix(f"sparsekit-{__version__}/") for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "conftest.py", "tests/nbval_sanitize.cfg"} <= names

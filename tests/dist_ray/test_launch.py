@@ -158,6 +158,11 @@ def is_marked(pid: int) -> bool:
     return f"{head.MARK}=".encode() in Path(f"/proc/{pid}/environ").read_bytes()
 
 
+def in_shared_memory() -> set[str]:
+    """What lies there, but for the folders of tests without Ray, which come and go beside these."""
+    return {name for name in os.listdir("/dev/shm") if not name.startswith(("histories-", "world-"))}
+
+
 def all_end(home: Path, shared: set[str]) -> None:
     """Wait until what a command has started and written is gone; that it has ended says so too.
 
@@ -168,7 +173,7 @@ def all_end(home: Path, shared: set[str]) -> None:
 
     def nothing_is_left() -> bool:
         files = [str(path) for pattern in ("sk-*", "sparsekit-job-*", ".ray") for path in home.glob(pattern)]
-        left[:] = [*processes(home), *files, *(set(os.listdir("/dev/shm")) - shared)]
+        left[:] = [*processes(home), *files, *(in_shared_memory() - shared)]
         return not left
 
     with contextlib.suppress(AssertionError):
@@ -179,7 +184,7 @@ def all_end(home: Path, shared: set[str]) -> None:
 @pytest.fixture(autouse=True)
 def shared(home: Path) -> Iterator[set[str]]:
     """See that the command leaves no process and no file; the value is what lay in shared memory before."""
-    before = set(os.listdir("/dev/shm"))
+    before = in_shared_memory()
     yield before
     all_end(home, before)
 

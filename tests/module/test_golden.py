@@ -48,8 +48,8 @@ def run(case, folder, monkeypatch):
         logger.setLevel(level)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     # What lazy updates leave out MXNet writes to standard error: tests/optimizer/test_lazy_warning.py.
-    told = [str(one.message) for one in said if issubclass(one.category, UserWarning) and one.category is not mx.LazyUpdateWarning]
-    return names["result"], handler.lines, told, files
+    told = [one for one in said if issubclass(one.category, UserWarning) and one.category is not mx.LazyUpdateWarning]
+    return names["result"], handler.lines, [str(one.message) for one in told], files
 
 
 def compare(found, expected, where=""):

@@ -9,8 +9,10 @@ import fcntl
 import functools
 import os
 import runpy
+import shutil
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +33,10 @@ Place: TypeAlias = "str | os.PathLike[str]"
 __all__ = ["Script", "connect", "disconnect", "kill_server", "main", "run", "servers", "stop_servers"]
 
 _named = functools.partial(entry, callbacks=True)
+
+#: How the names of temporary folders of snapshots begin, and the age of a lock in seconds from which on its maker holds it.
+JOB, YOUNG = "sparsekit-job-", 2.0
+
 
 def engine() -> ModuleType:
     """The module with Ray's part, imported on first use."""
@@ -211,7 +217,8 @@ def job_folder(folder: Place | None, resume: bool | Place | None, snaps: bool = 
                ) -> Iterator[str | None]:
     """The folder of the snapshots, None if there are none.
 
-    A temporary one is made ``within`` the cluster's, which is removed also if this process is killed.
+    A temporary one is made ``within`` the cluster's, which is removed also if this process is killed.  In a cluster that is not
+    this process's own, the next run removes what a killed one has left.
     """
     if resume is not None and not isinstance(resume, bool):
         folder, resume = resume, True
@@ -227,10 +234,20 @@ def job_folder(folder: Place | None, resume: bool | Place | None, snaps: bool = 
                                 hint="leave out resume= to continue it, or choose another folder.")
             yield str(found)
     elif snaps:
-        with tempfile.TemporaryDirectory(prefix="sparsekit-job-", dir=within) as temporary:
+        remove_left_jobs(Path(tempfile.gettempdir()))
+        with tempfile.TemporaryDirectory(prefix=JOB, dir=within) as temporary, locked(Path(temporary)):
             yield temporary
     else:
         yield None
+
+
+def remove_left_jobs(place: Path) -> None:
+    """Remove temporary folders of snapshots whose processes were killed: nothing holds their locks."""
+    for folder in place.glob(f"{JOB}*"):
+        with contextlib.suppress(OSError), (folder / "lock").open("r+") as lock:
+            if time.time() - os.fstat(lock.fileno()).st_mtime > YOUNG:  # another process may be about to lock it
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the process that made it lives
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def new_token(place: str) -> str:

@@ -98,6 +98,8 @@ def test_a_view_whose_kernel_was_restarted_says_so_and_raises_nothing(open_noteb
     view = open_notebook("01_csr.ipynb")
     page = view.page
     page.locator(".grid-input").wait_for()
+    page.get_by_label("row 1, column 1").fill("2.5")
+    page.locator(".sk-live > svg", has_text="Edited").wait_for()  # JupyterLab waits for nothing when the kernel goes
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     for words in ("3.5", "4.5"):  # asked twice: the first question does not stand in the way of the second
         page.evaluate("() => { document.querySelector('.sk-live .status').textContent = ''; }")

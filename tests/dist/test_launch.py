@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,19 @@ def test_lives_of_later_runs_in_a_folder_are_above_earlier_ones_and_draw_the_sam
     first, second = Snapshots(tmp_path), Snapshots(tmp_path)
     assert (first.life, second.life) == (1, 2)
     assert first.seed == second.seed
+
+
+def test_a_temporary_folder_that_a_killed_run_has_left_goes_and_that_of_a_living_one_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, young = tmp_path / "sparsekit-job-left", tmp_path / "sparsekit-job-young"
+    for place in (left, young):
+        place.mkdir()
+        (place / "lock").touch()
+    os.utime(left / "lock", (1, 1))
+    with launch.job_folder(None, None) as place:
+        os.utime(Path(place, "lock"), (1, 1))
+        assert folder_of(None, None) != place
+        assert sorted(tmp_path.iterdir()) == sorted([young, Path(place)])
 
 
 def test_a_temporary_folder_is_removed():

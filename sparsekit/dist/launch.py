@@ -224,6 +224,7 @@ def job_folder(folder: Place | None, resume: bool | Place | None, snaps: bool = 
         folder, resume = resume, True
     if resume and folder is None:
         raise DistError("resume=True needs a folder.", hint="pass resume=FOLDER.")
+    remove_left_jobs(Path(tempfile.gettempdir()))
     if folder is not None:
         with locked(Path(folder).resolve()) as found:
             there = any(found.glob("step-*.json"))
@@ -234,7 +235,6 @@ def job_folder(folder: Place | None, resume: bool | Place | None, snaps: bool = 
                                 hint="leave out resume= to continue it, or choose another folder.")
             yield str(found)
     elif snaps:
-        remove_left_jobs(Path(tempfile.gettempdir()))
         with tempfile.TemporaryDirectory(prefix=JOB, dir=within) as temporary, locked(Path(temporary)):
             yield temporary
     else:

@@ -33,7 +33,7 @@ __all__ = [
 
 _BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _SECONDS = ((3.6e9, "h"), (6e7, "min"), (1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns"))
-_COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
+_COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"))
 
 
 def number(value: object, default: float = 0.0) -> float:  # object: a field of a file that anyone may have written
@@ -79,7 +79,7 @@ def format_duration(microseconds: float) -> str:
 
 
 def format_count(value: object) -> str:  # object: number() reads it
-    """Write a count exactly below one million (``"12,345"``), with three digits above (``"1.28 M"``)."""
+    """Write a count exactly below one billion (``"1,280,000"``), with three digits above (``"2.56 G"``)."""
     amount = number(value)
     sign, amount = ("-", -amount) if amount < 0 else ("", amount)
     found = _scaled(amount, _COUNTS)

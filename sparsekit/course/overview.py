@@ -73,14 +73,15 @@ def progress(notebook: str | None = None) -> Figure:
     cells = [(row.notebook, f"{row.made} of {row.predictions}", str(row.right), f"{row.solved} of {row.exercises}")
              for row in rows]
     figure = Figure("Your progress", words, table=Table(COLUMNS, cells, "Your progress"))
-    names = [row.notebook for row in rows]
-    _bars(figure, names, "predictions made", [(row.made, row.predictions) for row in rows])
-    _bars(figure, names, "exercises solved", [(row.solved, row.exercises) for row in rows])
+    _bars(figure, "predictions made", {row.notebook: (row.made, row.predictions) for row in rows})
+    _bars(figure, "exercises solved", {row.notebook: (row.solved, row.exercises) for row in rows})
     return figure
 
 
-def _bars(figure: Figure, names: list[str], what: str, counts: list[tuple[int, int]]) -> None:
-    """A panel with a bar for each notebook, filled by the share of what is done."""
+def _bars(figure: Figure, what: str, standings: dict[str, tuple[int, int]]) -> None:
+    """A panel with a bar for each notebook that has any, filled by the share of what is done."""
+    names = [name for name, (_, there) in standings.items() if there]
+    counts = [standings[name] for name in names]
     number, length, rows = len(figure.panels), max([1.0, *(float(there) for _, there in counts)]), max(len(names), 1)
     figure.panels.append(Panel((0.0, length), (0.0, float(rows)), ROW * rows, what.capitalize(), rows=True))
     for place, (done, there) in enumerate(counts):

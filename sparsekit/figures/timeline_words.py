@@ -126,7 +126,7 @@ def read(text: str) -> object:  # object: any value that JSON can hold
 
 
 def title_of(timeline: Timeline) -> str:
-    """The title of a timeline that was given none."""
+    """The title of a timeline that was given none: of several runs what was recorded, which is no claim about another run."""
     if timeline.common:
         return "What workers and servers did"
     if len(timeline.columns.runs) < 2:
@@ -135,7 +135,7 @@ def title_of(timeline: Timeline) -> str:
     long, short = (pick(runs, key=lambda run: run.length, default=None) for pick in (max, min))
     if long is None or short is None or long.length <= short.length * 1.05:
         return f"The same work, {format_count(len(timeline.runs))} ways"
-    return f"{short.name}: {format_ratio(long.length / short.length)} faster than {long.name}"
+    return f"{long.name} took {format_ratio(long.length / short.length)} as long as {short.name}"
 
 
 def finding_of(timeline: Timeline, sums: Sequence[Sum]) -> str:
@@ -206,18 +206,16 @@ def _course(counter: Counter) -> str:
 
 
 def _compared(timeline: Timeline, sums: Sequence[Sum]) -> str:
-    """How long each of several runs takes, and where the longest spends its time."""
+    """How long each of several recorded runs took, and where the longest spent its time."""
     runs = [run for run in timeline.runs if run.length > 0]
     if not runs:
         return NO_OPERATORS
-    words = "One training step takes " if timeline.parts else "Recorded time: "
+    words = "One step, as recorded: " if timeline.parts else "As recorded: "
     words += ", ".join(f"{run.name} {duration(run.length)}" for run in runs)
-    long, short = (pick(runs, key=lambda run: run.length) for pick in (max, min))
-    if long.length > short.length * 1.05:
-        words += f": {long.name} takes {format_ratio(long.length / short.length)} as long as {short.name}"
+    long = max(runs, key=lambda run: run.length)
     work = [one for one in _work(sums) if one.run == long.number]
     if work and (whole := sum(one.own for one in work)) > 0:
-        words += f", {format_share(work[0].own, whole)} of it in {clean(work[0].place)} ({work[0].lane})"
+        words += f". Of {long.name}, {format_share(work[0].own, whole)} in {clean(work[0].place)} ({work[0].lane})"
     small = [run.name for run in runs if run.length < long.length / 8]
     return f"{words}.{f' In the picture, {_listed(small)} is also magnified.' if small else ''}"
 

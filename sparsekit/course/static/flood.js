@@ -300,18 +300,22 @@ function render({ model, el }) {
     const corners = squares.map((one) => one.canvas.getBoundingClientRect());
     pen.fillStyle = colors.sparse;
     pen.font = `${12 * ratio}px sans-serif`;
-    data.places.slice(0, 800).forEach((row, i) => {
-      const share = 1 - (landing(i) - view.time) / 500;
-      if (share <= 0 || share >= 1) return;
-      const start = [box.left + (box.width - 60) * (((i * 37) % 101) / 101), box.bottom];
-      pen.globalAlpha = 1 - 0.6 * share * share;
-      squares.forEach((one, k) => {
-        const end = one.shown(row), x = start[0] + (corners[k].left + end[0] - start[0]) * share * share;
+    squares.forEach((one, k) => { // seen in the squares only: over numbers and borders they would hide what is read
+      pen.save();
+      pen.beginPath();
+      pen.rect((corners[k].left - home.left) * ratio, (corners[k].top - home.top) * ratio, corners[k].width * ratio, corners[k].height * ratio);
+      pen.clip();
+      data.places.slice(0, 800).forEach((row, i) => {
+        const share = 1 - (landing(i) - view.time) / 500;
+        if (share <= 0 || share >= 1) return;
+        const start = [box.left + (box.width - 60) * (((i * 37) % 101) / 101), box.bottom], end = one.shown(row);
+        const x = start[0] + (corners[k].left + end[0] - start[0]) * share * share;
         const y = start[1] + (corners[k].top + end[1] - start[1]) * share * share;
+        pen.globalAlpha = 1 - 0.6 * share * share;
         pen.fillText(data.words[i].slice(0, 24), (x - home.left) * ratio, (y - home.top) * ratio);
       });
+      pen.restore();
     });
-    pen.globalAlpha = 1;
   }
 
   // ---- pointer and keys

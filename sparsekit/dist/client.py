@@ -7,6 +7,7 @@ end of a step travels with the next message, too.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import threading
 import time
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base import rng
 from ..base.errors import DistError, MismatchError, ParameterNameError, UnsupportedError, WaitTimeoutError
-from . import plain
+from ..base.plain_data import decoded, encoded
 from .compression import pack
 from .messages import Answer, Exchange, KeySpec, Pull, Push, Waited, id_type, payload_bytes, row_ids
 from .partition import Partition, placed
@@ -36,6 +38,8 @@ __all__ = ["Client", "Pushed", "ReplacedError"]
 WARN_AFTER = 10.0
 #: Seconds that a server has to say for whom a call waits.
 PATIENCE = 5.0
+#: What the state of a worker may have beside plain data.
+KEPT = {"States": rng.States}
 
 log = logging.getLogger("sparsekit.dist")
 
@@ -452,7 +456,7 @@ class Client:
         Parameters
         ----------
         capture : callable
-            Gives the state, of what ``plain.packed`` takes.
+            Gives the state, of what ``base.plain_data`` keeps.
         skips : bool
             Whether the program runs again from its beginning, and skips steps; else it goes on where the state was captured.
         """
@@ -465,7 +469,7 @@ class Client:
                 self.begun_at = self.steps
                 return None
             self.begun_at, text, arrays = found
-            *self._after, state = plain.unpacked(text, arrays)
+            *self._after, state = decoded(json.loads(text), arrays, KEPT)
             self._marked_at = self._clock()
             if not skips:
                 self._arrive()
@@ -487,8 +491,9 @@ class Client:
     def _stated(self) -> tuple[int, str, list[Any]]:  # Any: arrays
         """The state of this worker."""
         assert self._capture is not None
-        return (self.steps, *plain.packed([self._sequence, self._meetings.get("optimizer", 0), self._capture()],
-                                          "The state of the worker"))
+        arrays: list[Any] = []  # Any: arrays
+        state = [self._sequence, self._meetings.get("optimizer", 0), self._capture()]
+        return self.steps, json.dumps(encoded(state, arrays, "The state of the worker", KEPT)), arrays
 
     def end_step(self) -> None:
         """End a step: what comes after it belongs to the next one."""

@@ -278,16 +278,16 @@ class _Part:
             known_sums[key] = total
 
     def _tree(self, encoded: Payload, where: list[Any], arrays: list[Array], held: Held) -> State:  # Any: JSON
-        found: dict[str, NDArray] = {}
-        for number, (sparse, shape, place, other) in enumerate(where):
+        found: list[NDArray] = []
+        for sparse, shape, place, other in where:
             if place is not None:
                 rows, size = np.arange(held.rows) if sparse else None, (held.rows, *shape[1:]) if shape else ()
-                found[str(number)] = wrap(store_of(rows, arrays[place].reshape(size), size), cpu())
+                found.append(wrap(store_of(rows, arrays[place].reshape(size), size), cpu()))
             else:
                 at, dtype, size = other
                 rows = owned(self.extra[at + 1].view(np.int64)) if sparse else None
                 values = owned(self.extra[at].view(dtype).reshape(size))
-                found[str(number)] = wrap(store_of(rows, values, tuple(shape)), cpu())
+                found.append(wrap(store_of(rows, values, tuple(shape)), cpu()))
         return decoded_state(encoded, found)
 
     def join(self, first: _Part) -> None:

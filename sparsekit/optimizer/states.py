@@ -1,24 +1,19 @@
-"""Serialization of optimizer states and settings.
-
-The bytes have the format of ``mx.nd.save``.  The states are stored under their numbers, and ``header`` is an array of
-bytes with JSON that assigns the states to weights and holds the settings.  Reading executes no code.
-"""
+"""Serialization of optimizer states and settings, as ``ndarray.state_files`` has it: reading executes no code."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..base import rng
 from ..base.changes import SettingsDict
-from ..base.context import cpu
 from ..base.errors import SparsekitError, UnsupportedError
-from ..core.dispatch import wrap
+from ..base.plain_data import decoded, encoded
 from ..lr_scheduler import LRScheduler
-from ..ndarray.files import load_frombuffer, save_tobuffer
+from ..ndarray import state_files
 from .optimizer import Optimizer, registry
 
 if TYPE_CHECKING:
@@ -30,9 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "applied_settings", "arrays_of", "decoded_state", "described", "encoded_settings", "encoded_state",
            "generator_from", "pack", "random_of", "restored", "unpack", "unpack_all"]
 
-HEADER = "header"
-#: Attributes that earlier versions saved, which are now found otherwise.
-_FORMER = ("_like_weight", "_seen")
 #: Attributes of an optimizer that are not settings; a new optimizer initializes them.
 _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_recorded_calls", "_index_update_count", "_device", "_op", "_sums",
               "_collected", "_executing", "_half")
@@ -63,43 +55,28 @@ def encoded_state(state: State, arrays: list[NDArray]) -> JSON:
     return len(arrays) - 1
 
 
-def decoded_state(encoded: JSON, arrays: dict[str, NDArray]) -> State:
-    """The inverse of ``encoded_state``; the arrays are removed from ``arrays``."""
-    if isinstance(encoded, list):
-        return tuple(decoded_state(part, arrays) for part in encoded)
-    return None if encoded is None else arrays.pop(str(encoded))
+def decoded_state(state: Any, arrays: Sequence[NDArray]) -> State:  # Any: JSON
+    """The inverse of ``encoded_state``."""
+    if isinstance(state, list):
+        return tuple(decoded_state(part, arrays) for part in state)
+    return None if state is None else arrays[state]
 
 
 # settings
 
 
-def _encode_setting(value: object, name: str) -> JSON:  # object: a setting of a user's optimizer may be anything
-    """A setting as JSON; dictionaries become lists of pairs, because their keys may be numbers."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [_encode_setting(item, name) for item in value]
-    if isinstance(value, dict):
-        return {"pairs": [[_encode_setting(key, name), _encode_setting(item, name)] for key, item in value.items()]}
-    if isinstance(value, LRScheduler):
-        return {"scheduler": type(value).__name__, "settings": _encode_setting(vars(value), name)}
-    raise SparsekitError(f"The setting {name} of type {type(value).__name__} cannot be saved.",
-                         hint="save only the states: get_states(dump_optimizer=False).")
+def _written(value: object, name: str) -> JSON:  # object: a setting of a user's optimizer may be anything
+    """A setting as JSON."""
+    arrays: list[Any] = []  # Any: arrays
+    hint = "save only the states: get_states(dump_optimizer=False)."
+    found = encoded(value, arrays, f"The setting {name}", _schedulers(LRScheduler), hint)
+    if arrays:
+        raise UnsupportedError(f"The setting {name} holds an array, which cannot be saved.", hint=hint)
+    return found
 
 
-def _decode_setting(value: Any) -> Any:  # Any: JSON of a file and its settings; ``unpack`` catches the errors of invalid JSON
-    if isinstance(value, list):
-        return [_decode_setting(item) for item in value]
-    if isinstance(value, dict) and "pairs" in value:
-        return {_decode_setting(key): _decode_setting(item) for key, item in value["pairs"]}
-    if isinstance(value, dict):
-        cls = _schedulers(LRScheduler)[value["scheduler"]]
-        scheduler = cls.__new__(cls)
-        vars(scheduler).update(_decode_setting(value["settings"]))
-        return scheduler
-    return value
+def _read(setting: Any) -> Any:  # Any: JSON of a file, and a setting
+    return decoded(setting, [], _schedulers(LRScheduler))
 
 
 def _schedulers(base: type[LRScheduler]) -> dict[str, type[LRScheduler]]:
@@ -112,7 +89,8 @@ def _schedulers(base: type[LRScheduler]) -> dict[str, type[LRScheduler]]:
 
 def _describe(optimizer: Optimizer) -> JSON:
     settings = {name: value for name, value in vars(optimizer).items() if name not in _NOT_SAVED}
-    return {"name": type(optimizer).__name__.lower(), "settings": _encode_setting(settings, type(optimizer).__name__)}
+    return {"name": type(optimizer).__name__.lower(),
+            "settings": {name: _written(value, name) for name, value in settings.items()}}
 
 
 def _set(optimizer: Optimizer, settings: dict[str, Any]) -> None:  # Any: settings
@@ -120,10 +98,9 @@ def _set(optimizer: Optimizer, settings: dict[str, Any]) -> None:  # Any: settin
         setattr(optimizer, name, SettingsDict(value) if name in ("lr_mult", "wd_mult") else value)
 
 
-def _restore(description: Any, classes: Mapping[str, type[Optimizer]] = registry) -> Optimizer:  # Any: as in _decode_setting
+def _restore(description: Any, classes: Mapping[str, type[Optimizer]] = registry) -> Optimizer:  # Any: as in _read
     optimizer = classes[description["name"]]()
-    settings = _decode_setting(description["settings"])
-    _set(optimizer, {name: settings[name] for name in settings if name not in _FORMER})
+    _set(optimizer, {name: _read(value) for name, value in description["settings"].items()})
     optimizer._set_current_context(0)
     if hasattr(optimizer, "_select"):
         optimizer._select()
@@ -149,8 +126,7 @@ def described(optimizer: Optimizer) -> str:
     for index, parameter in optimizer.param_dict.items():
         factors["lr_mult"][index], factors["wd_mult"][index] = parameter.lr_mult, parameter.wd_mult
         factors["idx2name"][index] = parameter.name
-    description["settings"]["pairs"] = [pair for pair in description["settings"]["pairs"] if pair[0] not in factors] + [
-        [name, _encode_setting(value, name)] for name, value in factors.items()]
+    description["settings"].update({name: _written(value, name) for name, value in factors.items()})
     if optimizer._keeps_order:
         description["random"] = rng.generator().bit_generator.state
     return json.dumps(description)
@@ -190,7 +166,7 @@ def restored(text: str, classes: Mapping[str, type[Optimizer]] | None = None) ->
                              hint="its class must be registered, and must need no arguments.") from error
 
 
-def encoded_settings(settings: Mapping[str, object]) -> str:  # object: as in _encode_setting
+def encoded_settings(settings: Mapping[str, object]) -> str:  # object: as in _written
     """Settings of an optimizer as text, sorted, so that the same settings are the same text.
 
     Raises
@@ -198,7 +174,7 @@ def encoded_settings(settings: Mapping[str, object]) -> str:  # object: as in _e
     SparsekitError
         If a setting is not of plain data.
     """
-    return json.dumps({name: _encode_setting(settings[name], name) for name in sorted(settings)})
+    return json.dumps({name: _written(settings[name], name) for name in sorted(settings)})
 
 
 def applied_settings(optimizer: Optimizer, text: str) -> None:
@@ -210,7 +186,7 @@ def applied_settings(optimizer: Optimizer, text: str) -> None:
         If the text is not valid, or names what is not a setting.
     """
     try:
-        found = {name: _decode_setting(value) for name, value in json.loads(text).items()}
+        found = {name: _read(value) for name, value in json.loads(text).items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise SparsekitError(f"The settings {text!r:.200} cannot be read.", hint="encoded_settings() writes them.") from error
     unknown = sorted(name for name in found if name not in vars(optimizer) or name in _NOT_SAVED)
@@ -262,15 +238,14 @@ def pack(states: Mapping[Index, State], optimizer: Optimizer | None, progress: P
     ``turned`` gives the states and sums of a weight as the bytes are to have them.
     """
     arrays: list[NDArray] = []
-    encoded = [[key, encoded_state(turned(key, state), arrays)] for key, state in states.items()]
-    # Any: JSON
-    header: dict[str, Any] = {"states": encoded, "optimizer": None if optimizer is None else _describe(optimizer)}
+    about: dict[str, Any] = {  # Any: JSON
+        "states": [[key, encoded_state(turned(key, state), arrays)] for key, state in states.items()],
+        "optimizer": None if optimizer is None else _describe(optimizer)}
     if progress is not None:
-        header["counts"] = _encode_setting(progress.counts, "counts")
-        header["sums"] = [[device, key, encoded_state(turned(key, total), arrays)]
-                          for device, sums in progress.sums.items() for key, total in sums.items()]
-    named = {str(place): array for place, array in enumerate(arrays)}
-    return save_tobuffer({HEADER: wrap(np.frombuffer(json.dumps(header).encode(), np.uint8), cpu()), **named})
+        about["counts"] = _written(progress.counts, "counts")
+        about["sums"] = [[device, key, encoded_state(turned(key, total), arrays)]
+                         for device, sums in progress.sums.items() for key, total in sums.items()]
+    return state_files.pack(about, arrays)
 
 
 def unpack(data: bytes) -> tuple[dict[Index, State], Optimizer | None]:
@@ -280,7 +255,7 @@ def unpack(data: bytes) -> tuple[dict[Index, State], Optimizer | None]:
 
 def unpack_all(data: bytes, turned: Callable[[Index, State], State] = _as_is
                ) -> tuple[dict[Index, State], Optimizer | None, Progress | None]:
-    """The states, the optimizer and the progress that ``pack`` serialized; earlier versions saved no progress.
+    """The states, the optimizer and the progress that ``pack`` serialized.
 
     Raises
     ------
@@ -288,18 +263,15 @@ def unpack_all(data: bytes, turned: Callable[[Index, State], State] = _as_is
         If the bytes are not valid.
     """
     try:
-        arrays = load_frombuffer(data)
-        header = json.loads(arrays.pop(HEADER).asnumpy().tobytes())
-        states = {key: turned(key, decoded_state(state, arrays)) for key, state in header["states"]}
+        about, arrays = state_files.unpack(data)
+        states = {key: turned(key, decoded_state(state, arrays)) for key, state in about["states"]}
         progress = None
-        if "counts" in header:
-            progress = Progress(dict(_decode_setting(header["counts"])), {})
-            updates = progress.counts["_all_index_update_counts"]
-            progress.counts["_all_index_update_counts"] = {device: dict(counts) for device, counts in updates.items()}
-            for device, key, total in header["sums"]:
+        if "counts" in about:
+            progress = Progress(_read(about["counts"]), {})
+            for device, key, total in about["sums"]:
                 found: Any = turned(key, decoded_state(total, arrays))  # Any: a sum is one array
                 progress.sums.setdefault(device, {})[key] = found
-        return states, None if header["optimizer"] is None else _restore(header["optimizer"]), progress
+        return states, None if about["optimizer"] is None else _restore(about["optimizer"]), progress
     except (SparsekitError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise SparsekitError(f"The optimizer states cannot be read: {error}",
                              hint="check that the file is complete and that its optimizer is registered.") from error

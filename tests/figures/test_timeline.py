@@ -224,7 +224,8 @@ def test_the_title_and_the_words_of_several_runs_are_those_of_the_table():
             (("dense", 40), ("csr", 10), ("ell", 20))}  # fmt: skip
     shown = timeline_figure(runs)
     assert shown.title == "dense took 4.0× as long as csr"
-    assert shown.finding.startswith("As recorded: dense 160 ms, csr 40.0 ms, ell 80.0 ms. Of dense, 50 % in forward_operator (forward).")  # fmt: skip
+    assert shown.finding.startswith("As recorded: dense 160 ms, csr 40.0 ms, ell 80.0 ms. Of dense, "
+                                    "50 % in forward_operator (forward).")  # fmt: skip
     assert [row[3] for row in shown.table.rows if row[1] == "from start to end"] == ["160 ms", "40.0 ms", "80.0 ms"]
     same = timeline_figure(dict.fromkeys(("one", "other"), runs["csr"]))
     assert same.title == "The same work, 2 ways"

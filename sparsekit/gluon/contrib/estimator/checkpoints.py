@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import math
 import os
 import re
@@ -14,6 +13,7 @@ from ....base.errors import FileFormatError, ParameterError, expected
 from ....base.files import failures_named, path_of, write_whole
 from ....base.warn import warn_user
 from ....metric import EvalMetric
+from ....ndarray import state_files
 from ... import symbolic
 from ...hybrid import Programs
 from .events import BatchEnd, EpochEnd, TrainBegin
@@ -160,9 +160,10 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
 
     def _complete(self, estimator: Estimator, prefix: str) -> None:
         """Write the state of the run, which other handlers have changed meanwhile, and give the checkpoint its name."""
-        state = {"version": 1, "generation": self._generation, **estimator._state(),
+        state = {"generation": self._generation, **estimator._state(),
                  "digests": {kind: _digest(self._file(prefix + kind)) for kind in (UNFINISHED, ".states")}}
-        write_whole(self._file(prefix + ".run"), json.dumps(state).encode())
+        arrays = state.pop("arrays")
+        write_whole(self._file(prefix + ".run"), state_files.pack(state, arrays))
         with failures_named(self._file(prefix + ".params")):
             os.replace(self._file(prefix + UNFINISHED), self._file(prefix + ".params"))
         if prefix in self.saved_checkpoints:
@@ -227,11 +228,12 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         """The state of the run in a checkpoint, whose files are those that it was written with."""
         try:
             with open(self._file(prefix + ".run"), "rb") as file:
-                state: dict[str, Any] = json.load(file)
+                about, arrays = state_files.unpack(file.read())
+            state: dict[str, Any] = {**about, "arrays": arrays}
             digests = state["digests"]
             whole = (digests[UNFINISHED] == _digest(self._file(prefix + ".params"))
                      and digests[".states"] == _digest(self._file(prefix + ".states")))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (OSError, FileFormatError, KeyError, TypeError) as error:
             raise FileFormatError(f"{self._file(prefix + '.run')} cannot be read: {error}.",
                                   hint="resume from an earlier checkpoint.") from error
         if not whole:

@@ -20,7 +20,6 @@ from ....metric import EvalMetric
 from ....metric import Loss as LossMetric
 from ...block import Block, HybridBlock
 from ...data import DataLoader
-from ...data.dataloader import Origin
 from ...loss import Loss
 from ...train_step import TrainStep
 from ...trainer import Trainer
@@ -32,9 +31,11 @@ from .events import BatchBegin, BatchEnd, EpochBegin, EpochEnd, EventHandler, Tr
 from .utils import check_handler_metrics, listed_metrics, suggested_metric
 
 if TYPE_CHECKING:
+    from ....base.types import Array
     from ....initializer.types import InitLike
     from ....ndarray.ndarray import NDArray
-    from .types import Given, Kind, Saved
+    from ...data.dataloader import Origin
+    from .types import Given, Kind
 
 __all__ = ["Estimator"]
 
@@ -405,15 +406,16 @@ class Estimator:
             work()
 
     def _state(self) -> dict[str, Any]:
-        """The run as it is, between two batches, as JSON."""
+        """The run as it is, between two batches, as JSON, and ``arrays``."""
         data = self._train_data
         assert data is not None
         order = self._order if self._batches or data._epoch is None else data._origin
+        arrays: list[Array] = []
         return {"epoch": self._epochs, "batch": self._batches, "total": self._total,
-                "handlers": run_state.attributes_of(self._handlers),
-                "metrics": [run_state.metrics_of(self.train_metrics), run_state.metrics_of(self.val_metrics)],
-                "now": run_state.loader_state(data._now()), "order": run_state.loader_state(order),
-                "stopped": self._stopped}
+                "handlers": run_state.attributes_of(self._handlers, arrays),
+                "metrics": [run_state.metrics_of(one, arrays) for one in (self.train_metrics, self.val_metrics)],
+                "now": run_state.saved_origin(data._now(), arrays), "order": run_state.saved_origin(order, arrays),
+                "stopped": self._stopped, "arrays": arrays}
 
     def _continue_from(self, state: dict[str, Any]) -> None:
         """Let training go on from a state, when all handlers have been told that it begins."""
@@ -430,10 +432,13 @@ class Estimator:
                     if name in type(one).resumed:
                         setattr(one, name, value)
             return
-        run_state.set_attributes(self._handlers, state["handlers"])
-        run_state.set_metrics(self.train_metrics, state["metrics"][0])
-        run_state.set_metrics(self.val_metrics, state["metrics"][1])
-        rng.restore(run_state.states_of(state["now"]["random"]))
+        arrays = state["arrays"]
+        run_state.set_attributes(self._handlers, state["handlers"], arrays)
+        for metrics, found in zip((self.train_metrics, self.val_metrics), state["metrics"], strict=True):
+            run_state.set_metrics(metrics, found, arrays)
+        now = run_state.origin_of(state["now"], arrays)
+        assert now is not None
+        rng.restore(now.random)
 
     def _rest(self, train_data: DataLoader, state: dict[str, Any] | None) -> Iterator[Any]:
         """The batches of an epoch; those that come after a state."""
@@ -443,11 +448,13 @@ class Estimator:
         if state["batch"]:
             self._restore(state)  # what the beginning of the epoch has reset
         now = rng.states()
-        if state["order"] is None:  # the epoch had not been begun
-            train_data._go_on(Origin(now, run_state.decoded(state["now"]["left"])))
+        order, latest = (run_state.origin_of(state[name], state["arrays"]) for name in ("order", "now"))
+        if order is None:  # the epoch had not been begun
+            assert latest is not None
+            train_data._go_on(latest._replace(random=now))
             yield from train_data
             return
-        train_data._go_on(_origin(state["order"]))
+        train_data._go_on(order)
         batches = iter(train_data)
         for number in range(state["batch"]):
             if next(batches, None) is None:
@@ -487,10 +494,6 @@ def _topmost(block: Block) -> list[HybridBlock]:
 
 def _of(kind: type[Kind], handlers: Sequence[EventHandler]) -> list[Kind]:
     return [one for one in handlers if isinstance(one, kind)]
-
-
-def _origin(state: Saved) -> Origin:
-    return Origin(run_state.states_of(state["random"]), run_state.decoded(state["left"]))
 
 
 def _made_logger(level: int) -> logging.Logger:

@@ -335,6 +335,16 @@ class Parameter:
                 return found
         return self._of(self._arrays, ctx)
 
+    # Programs ask these of MXNet's parameters: whether there are values, and whether there is a gradient.
+
+    @property
+    def _data(self) -> list[Any] | None:
+        return list(self._arrays.values()) or None
+
+    @property
+    def _grad(self) -> list[Any] | None:
+        return list(self._grads.values()) or None
+
     def list_data(self) -> list[Any]:
         """The values on every context, in the order of ``list_ctx()``."""
         if self._source is not None:

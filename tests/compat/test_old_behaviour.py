@@ -226,3 +226,52 @@ def test_slopes_for_the_places_of_the_first_axes(shape):
     np.testing.assert_allclose(y.asnumpy(), np.where(values > 0, values, values * slopes), rtol=1e-6)
     axes = tuple(axis for axis in range(3) if slopes.shape[axis] == 1)
     np.testing.assert_allclose(gamma.grad.asnumpy().ravel(), np.minimum(values, 0).sum(axes).ravel(), rtol=1e-5)
+
+
+class Named(mx.gluon.HybridBlock):
+    """Uses control flow with names, as blocks do that run on symbols too."""
+
+    def hybrid_forward(self, F, x):
+        made, _ = F.contrib.foreach(lambda item, state: (item + state, state + 1), x, F.zeros((1,)), name="each")
+        made, _ = F.contrib.while_loop(lambda i: i < 2, lambda i: (made[0] * i, i + 1), F.ones((1,)), 3, name="loop")
+        made = made[0] if isinstance(made, list) else made
+        return F.contrib.cond(F.sum(made) > 0, lambda: made, lambda: -made, name="choice")
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_control_flow_of_blocks_may_have_names(active):
+    block = Named()
+    block.hybridize(active)
+    assert block(nd.array([[1], [2]])).asnumpy().tolist() == [[1], [0], [0]]
+
+
+@pytest.mark.parametrize(("label", "settings", "expected"), [
+    ([[2, 1, 2, 2], [3, 2, 2, 2]], {"blank_label": "last", "label_lengths": [2, 3]}, [5.924208, 7.908652]),
+    ([[3, 3, -1, -1], [1, 3, 2, -1]], {"blank_label": "last"}, [4.071215, 9.651812]),
+    ([[0, 1, 2, 2], [3, 0, 2, 2]], {"blank_label": "first", "label_lengths": [2, 3]}, [5.965668, 7.345427])])
+def test_labels_may_name_the_blank(label, settings, expected):
+    data = nd.array(np.random.RandomState(0).normal(size=(6, 2, 4)))
+    if "label_lengths" in settings:
+        settings = {**settings, "use_label_lengths": True, "label_lengths": nd.array(settings["label_lengths"])}
+    np.testing.assert_allclose(nd.CTCLoss(data, nd.array(label), **settings).asnumpy(), expected, rtol=1e-6)
+    with pytest.raises(mx.MXNetError, match="from 0 to 3"):
+        nd.CTCLoss(data, nd.array([[4], [1]]))
+
+
+def test_parts_of_a_step_that_the_kvstore_makes_fail_an_assertion():
+    weight = mx.gluon.Parameter("weight", shape=(2,))
+    weight.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    trainer = mx.gluon.Trainer([weight], "sgd", update_on_kvstore=True)
+    for part in (lambda: trainer.update(1), trainer.allreduce_grads):
+        with pytest.raises(AssertionError, match="update_on_kvstore=False"):
+            part()
+
+
+def test_parameters_say_whether_they_have_values_and_gradients():
+    weight = mx.gluon.Parameter("weight", shape=(2,))
+    assert weight._data is None
+    assert weight._grad is None
+    weight.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    assert [array.context for array in weight._data] == [array.context for array in weight._grad] == [mx.cpu(0), mx.cpu(1)]
+    weight.grad_req = "null"
+    assert weight._grad is None

@@ -51,7 +51,7 @@ class _Local(threading.local):
         self.stack: list[AttrScope] = [AttrScope()]
 
 
-_local = _Local()
+_local: _Local = _Local()
 
 
 def current_attributes() -> AttrScope:

@@ -90,7 +90,7 @@ class _Current(threading.local):
         self.stack: list[Context] = [Context("cpu", 0)]
 
 
-_current = _Current()
+_current: _Current = _Current()
 
 
 def cpu(device_id: int = 0) -> Context:

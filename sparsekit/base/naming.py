@@ -47,7 +47,7 @@ class _Local(threading.local):
         self.stack: list[NameManager] = [NameManager()]
 
 
-_local = _Local()
+_local: _Local = _Local()
 
 
 def current_names() -> NameManager:

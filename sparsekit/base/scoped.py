@@ -182,7 +182,7 @@ class _Scopes(type):
         held = cls.__dict__.get(name)
         if not isinstance(held, Innermost):
             return super().__setattr__(name, value)
-        if not isinstance(value, cls):
+        if not issubclass(type(value), cls):
             raise DTypeError(expected(f"{cls.__name__}.{name}", f"a {cls.__name__}", type(value)),
                              hint=f"make one: {cls.__name__}(…).")
         held.stack()[-1] = value

@@ -58,7 +58,8 @@ class Executor:
         self._heads, self._ctx, self._requests = list(heads), ctx, requests
         self._arguments, self._states = variables(order(heads))
         self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
-        self._program = program or SymbolProgram(merged(heads) if flag("MXNET_ELIMINATE_COMMON_EXPR", True) else self._heads)
+        # Only if asked for: gradients that meet are then summed in another order, and differ from autograd's in the last bits.
+        self._program = program or SymbolProgram(merged(heads) if flag("MXNET_ELIMINATE_COMMON_EXPR", False) else self._heads)
         names = [node.name for node in self._arguments]
         self._arg_dict, self._grad_dict = dict(zip(names, args, strict=True)), dict(zip(names, grads, strict=True))
         self._aux_dict = {node.name: array for node, array in zip(self._states, aux, strict=True)}
@@ -433,7 +434,10 @@ class Executor:
         return sum(math.prod(specs[entry].shape) * specs[entry].dtype.itemsize for entry in kept if entry[0].call is not None)
 
     def get_optimized_symbol(self) -> Symbol:
-        """The symbol that runs: the one that was bound, with operators that compute the same from the same inputs made one."""
+        """The symbol that runs: the one that was bound.
+
+        With ``MXNET_ELIMINATE_COMMON_EXPR=1`` in the environment, operators that compute the same from the same inputs are one.
+        """
         kind: type[Symbol] = type(self._symbol)
         return kind(self._program.heads)
 

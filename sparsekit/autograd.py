@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Function", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
-    "set_recording", "set_training", "train_mode",
+    "Function", "NDArray", "backward", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause",
+    "predict_mode", "record", "set_recording", "set_training", "train_mode",
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from .errors import DTypeError, expected
-from .scoped import Pushed, classproperty
+from .scoped import Innermost, Pushed
 
 __all__ = ["AttrScope", "current_attributes"]
 
@@ -33,10 +33,7 @@ class AttrScope(Pushed):
                                  hint=f"write {name}={str(value)!r}.")
         self._attr = kwargs
 
-    @classproperty
-    def current(cls) -> AttrScope:
-        """The innermost scope of the calling thread."""
-        return _local.stack[-1]
+    current = Innermost(lambda: _local.stack, "The innermost scope of the calling thread; setting it replaces that scope.")
 
     def get(self, attr: dict[str, str] | None) -> dict[str, str]:
         """The attributes of the scope, overridden by those of a symbol."""
@@ -54,7 +51,7 @@ class _Local(threading.local):
         self.stack: list[AttrScope] = [AttrScope()]
 
 
-_local = _Local()
+_local: _Local = _Local()
 
 
 def current_attributes() -> AttrScope:

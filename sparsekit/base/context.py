@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from .entry import entry
 from .errors import DTypeError, GPUNotFound, UnknownNameError, expected
-from .scoped import Pushed, classproperty
+from .scoped import Innermost, Pushed
 
 __all__ = ["HOST", "Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "num_gpus"]
 
@@ -42,10 +42,8 @@ class Context(Pushed):
     devtype2str: ClassVar[dict[int, str]] = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
     devstr2type: ClassVar[dict[str, int]] = {name: number for number, name in devtype2str.items()}
 
-    @classproperty
-    def default_ctx(cls) -> Context:
-        """The innermost context of a ``with`` block, else ``cpu(0)``."""
-        return _current.stack[-1]
+    default_ctx = Innermost(lambda: _current.stack, "The innermost context of a ``with`` block, else ``cpu(0)``; setting it "
+                            "replaces that one for the calling thread.")
 
     @entry
     def __new__(cls, device_type: str | Context = "cpu", device_id: int = 0) -> Context:  # noqa: PYI034 - one object a device
@@ -92,7 +90,7 @@ class _Current(threading.local):
         self.stack: list[Context] = [Context("cpu", 0)]
 
 
-_current = _Current()
+_current: _Current = _Current()
 
 
 def cpu(device_id: int = 0) -> Context:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 
-from .scoped import Pushed, classproperty
+from .scoped import Innermost, Pushed
 
 __all__ = ["NameManager", "Prefix", "changed_settings", "current_names", "settings"]
 
@@ -14,19 +14,16 @@ class NameManager(Pushed):
     """Hands out names by counting within each hint; a ``with`` block makes it the current one."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+        self._counter: dict[str, int] = {}
 
-    @classproperty
-    def current(cls) -> NameManager:
-        """The innermost name manager of the calling thread."""
-        return _local.stack[-1]
+    current = Innermost(lambda: _local.stack, "The innermost name manager of the calling thread; setting it replaces that one.")
 
     def get(self, name: str | None, hint: str) -> str:
         """``name`` itself if given, else ``hint`` with the next number."""
         if name:
             return name
-        number = self._counts.get(hint, 0)
-        self._counts[hint] = number + 1
+        number = self._counter.get(hint, 0)
+        self._counter[hint] = number + 1
         return f"{hint}{number}"
 
     def _stack(self) -> list[NameManager]:
@@ -50,7 +47,7 @@ class _Local(threading.local):
         self.stack: list[NameManager] = [NameManager()]
 
 
-_local = _Local()
+_local: _Local = _Local()
 
 
 def current_names() -> NameManager:

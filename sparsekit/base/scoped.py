@@ -9,20 +9,11 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Assigned", "Pushed", "Scoped", "classproperty"]
+from .errors import DTypeError, expected
+
+__all__ = ["Assigned", "Innermost", "Pushed", "Scoped"]
 
 T = TypeVar("T")
-
-
-class classproperty(Generic[T]):
-    """A property of a class: ``@classproperty`` in front of a function that gets the class."""
-
-    def __init__(self, fget: Callable[[Any], T]) -> None:  # Any: the class that has the property
-        self.fget = fget
-        self.__doc__ = fget.__doc__
-
-    def __get__(self, instance: object, owner: type) -> T:  # object: an instance of that class, or None
-        return self.fget(owner)
 
 
 class _Hold:
@@ -174,7 +165,30 @@ class Assigned(Scoped, ContextDecorator):
             setattr(self._target, name, value)
 
 
-class Pushed(Scoped):
+class Innermost(Generic[T]):
+    """An attribute of a class of scopes: the innermost scope of the calling thread.  Setting it replaces that scope."""
+
+    def __init__(self, stack: Callable[[], list[T]], doc: str) -> None:
+        self.stack, self.__doc__ = stack, doc
+
+    def __get__(self, instance: object, owner: type) -> T:  # object: an instance of that class, or None
+        return self.stack()[-1]
+
+
+class _Scopes(type):
+    """The class of classes of scopes, whose ``Innermost`` can be set."""
+
+    def __setattr__(cls, name: str, value: object) -> None:  # object: as in object itself
+        held = cls.__dict__.get(name)
+        if not isinstance(held, Innermost):
+            return super().__setattr__(name, value)
+        if not issubclass(type(value), cls):
+            raise DTypeError(expected(f"{cls.__name__}.{name}", f"a {cls.__name__}", type(value)),
+                             hint=f"make one: {cls.__name__}(…).")
+        held.stack()[-1] = value
+
+
+class Pushed(Scoped, metaclass=_Scopes):
     """Something that is on a stack inside its block; ``_stack`` gives the stack, ``_pushed`` what is put there."""
 
     __slots__ = ()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
 import numpy as np
 
 from ..base.errors import NotImplementedForSymbol
-from ..base.scoped import classproperty
 
 __all__ = ["NotImplementedForSymbol", "classproperty", "integer_types", "mx_real_t", "numeric_types", "py_str", "string_types"]
 
@@ -16,6 +18,20 @@ numeric_types = (float, int, np.generic)
 string_types = (str,)
 
 
-def py_str(x: bytes) -> str:
-    """Decode bytes as UTF-8."""
-    return x.decode("utf-8")
+T = TypeVar("T")
+
+
+class classproperty(Generic[T]):
+    """A property of a class: ``@classproperty`` in front of a function that gets the class."""
+
+    def __init__(self, fget: Callable[[Any], T]) -> None:  # Any: the class that has the property
+        self.fget = fget
+        self.__doc__ = fget.__doc__
+
+    def __get__(self, instance: object, owner: type) -> T:  # object: an instance of that class, or None
+        return self.fget(owner)
+
+
+def py_str(x: bytes | str) -> str:
+    """Decode bytes as UTF-8; names that MXNet's library gives as bytes are text already, and stay as they are."""
+    return x.decode("utf-8") if isinstance(x, bytes) else x

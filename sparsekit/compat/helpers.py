@@ -8,14 +8,12 @@ from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING
 
 from ..base.errors import DTypeError
-from ..ndarray.ndarray import NDArray
 from .base import numeric_types
 
 if TYPE_CHECKING:
-    from ..base.context import Context
     from ..core.types import Functions, Tensor
 
-__all__ = ["ForkingPickler", "apply_weighting", "as_in_context", "replace_file", "repo_file_url", "repo_url"]
+__all__ = ["ForkingPickler", "apply_weighting", "replace_file", "repo_file_url", "repo_url"]
 
 
 def apply_weighting(F: Functions, loss: Tensor, weight: float | None = None, sample_weight: Tensor | None = None) -> Tensor:
@@ -47,10 +45,3 @@ def replace_file(src: str, dst: str) -> None:
         with contextlib.suppress(OSError):
             os.remove(src)
         raise
-
-
-def as_in_context(data: object, ctx: Context) -> object:  # object: whatever a batch may hold
-    """Copy the arrays of a batch to a context; lists and tuples become lists."""
-    if isinstance(data, NDArray):
-        return data.as_in_context(ctx)
-    return [as_in_context(one, ctx) for one in data] if isinstance(data, (list, tuple)) else data

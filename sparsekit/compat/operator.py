@@ -256,10 +256,17 @@ class _Guarded:
 
         def method(*args: object) -> _Guarded | tuple[Any, ...] | list[Any]:
             start = time.perf_counter_ns()
-            with _code_of(self._op_type, name):
-                made = found(*args)
+            label = f"{prefix}{self._op_type}{hooks.CUSTOM}"
+            layer = hooks.state.layer
+            try:
+                if prefix is not None:
+                    hooks.state.layer = label
+                with _code_of(self._op_type, name):
+                    made = found(*args)
+            finally:
+                hooks.state.layer = layer
             if prefix is not None and hooks.sink is not None:
-                hooks.sink.span(f"{prefix}{self._op_type}{hooks.CUSTOM}", "user", start, time.perf_counter_ns(), {})
+                hooks.sink.span(label, "user", start, time.perf_counter_ns(), {})
             return _Guarded(self._op_type, made) if name == "create_operator" else made
 
         return method

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
 
 
-__all__ = ["DummyIter", "default_context", "download", "get_bz2_data",
-           "get_mnist_iterator", "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "rand_ndarray", "rand_shape_2d",
-           "random_arrays", "simple_forward"]
+#: As MXNet's, ``from sparsekit.test_utils import *`` gives what the module imports, which programs use.
+__all__ = ["Context", "DummyIter", "array", "bz2", "default_context", "download", "get_bz2_data", "get_mnist_iterator",
+           "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "os", "rand_ndarray", "rand_shape_2d",
+           "random_arrays", "simple_forward", "sys", "zipfile"]
 __all__ += test_checks.__all__
 
 if not TYPE_CHECKING:

@@ -222,7 +222,7 @@ class CachedOp:
             return [wrap(store, self.ctx) for store in stores]
         kept = _Run(arrays, values, workspace, first)
         entries = tuple([None if there is None else array._entry for there, array in zip(self.reached, arrays, strict=True)])
-        node = ProgramNode(functools.partial(self._send_back, kept), entries, len(stores), self.ctx, self.part,
+        node = ProgramNode(functools.partial(self._send_back, kept), entries, len(stores), self,
                            functools.partial(self._release, kept))
         return [wrap(store, self.ctx, entry and (node, place))
                 for place, (store, entry) in enumerate(zip(stores, self.entries, strict=True))]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..base.config import config
-from ..base.context import Context, current_context
+from ..base.context import HOST, Context, current_context
 from ..base.dtypes import element_type
 from ..base.errors import (
     DensificationError,
@@ -523,16 +523,28 @@ def _into(name: str, out: ArrayObject, result: Any, ctx: Context, node: Node | N
 
 
 def _on_one_context(call: Call, inputs: tuple[ArrayObject, ...]) -> tuple[ArrayObject, ...]:
-    """Return the inputs on one context; while tracing, lift outside arrays into the trace; else raise."""
+    """Return the inputs on one context; while tracing, lift outside arrays into the trace; else raise.
+
+    Pinned and shared memory is memory of the host: with arrays of ``cpu(i)``, it counts as memory of that context.
+    """
     # Any: the context of traces, which lifts arrays
     traced: Any = next((array._ctx for array in inputs if array._ctx.device_type == "trace"), None)
     # Any: arrays, or None for one that it does not take, and then there is an error
-    lifted: list[Any] = [None] if traced is None else [traced.lift(array) for array in inputs]
+    lifted: list[Any] = [_on_host(array, inputs) if traced is None else traced.lift(array) for array in inputs]
     if any(array is None for array in lifted):
         places = ", ".join(str(array._ctx) for array in inputs)
         raise SparsekitError(f"{call.op.label}: the inputs live on different contexts: {places}.",
                              hint="bring them together with as_in_context(ctx).")
     return tuple(lifted)
+
+
+def _on_host(array: ArrayObject, inputs: tuple[ArrayObject, ...]) -> ArrayObject | None:
+    """The array under the one context ``cpu(i)`` among the inputs; None if it is no memory of the host, or there are several."""
+    plain = {one._ctx for one in inputs if one._ctx.device_type == "cpu"}
+    if len(plain) != 1 or array._ctx.device_type not in HOST:
+        return None
+    ctx = plain.pop()
+    return array if array._ctx is ctx else wrap(array._store, ctx, array._entry)
 
 
 class _Conversion:

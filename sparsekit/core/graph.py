@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import Array
     from ..storage.types import Store
+    from .cached_op import CachedOp
     from .types import ArrayFunctions, ArrayObject, Entry
 
     #: Makes an array of a saved store.
@@ -151,15 +152,17 @@ class ProgramNode(CustomNode):
         its sums are added to those.
     release : callable
         Gives up what is kept for a backward pass.
+    program : CachedOp
+        What ran.
     """
 
-    __slots__ = ("part", "release")
+    __slots__ = ("part", "program", "release")
 
     # Any: a list of arrays and None
-    def __init__(self, function: Callable[..., Any], inputs: Sequence[Entry | None], outputs: int, ctx: Context, part: bool,
+    def __init__(self, function: Callable[..., Any], inputs: Sequence[Entry | None], outputs: int, program: CachedOp,
                  release: Callable[[], None]) -> None:
-        super().__init__(function, inputs, outputs, ctx)
-        self.part, self.release = part, release
+        super().__init__(function, inputs, outputs, program.ctx)
+        self.part, self.program, self.release = program.part, program, release
 
 
 class Loans:

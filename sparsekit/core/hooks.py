@@ -89,7 +89,7 @@ LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io"
          "snapshot", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
 
-#: Ends the name of a span of a custom operator's own code.
+#: Ends the name of a span of a custom operator's own code, and of the layer of the operators that this code calls.
 CUSTOM = "::pure_python"
 
 #: Kinds of densifications: no kernel takes the storage types, or the result is dense by nature.  Both are in the ledger.

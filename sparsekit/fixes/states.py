@@ -23,7 +23,7 @@ def taken() -> dict[str, Any]:  # Any: of each kind its own
     return {"library": None if rng._shared is None else rng._shared.bit_generator.state,
             "numpy": np.random.get_state(),  # programs draw from it
             "python": random.getstate(), "settings": {name: getattr(config, name) for name in config.__slots__},
-            "names": dict(naming._local.stack[-1]._counts), "arguments": list(sys.argv), "torch": torch_programs.states()}
+            "names": dict(naming._local.stack[-1]._counter), "arguments": list(sys.argv), "torch": torch_programs.states()}
 
 
 def put(states: dict[str, Any]) -> None:  # Any: as above
@@ -35,6 +35,6 @@ def put(states: dict[str, Any]) -> None:  # Any: as above
     random.setstate(states["python"])
     for name, value in states["settings"].items():
         setattr(config, name, value)
-    naming._local.stack[-1]._counts = dict(states["names"])
+    naming._local.stack[-1]._counter = dict(states["names"])
     sys.argv = list(states["arguments"])
     torch_programs.put_states(states["torch"])

@@ -10,13 +10,14 @@ import numpy as np
 
 from ..autograd import is_training, pause
 from ..base.changes import changes
-from ..base.context import Context, cpu, current_context, require
+from ..base.context import HOST, Context, cpu, current_context, require
 from ..base.entry import within_memory
 from ..base.errors import (
     DTypeError,
     InitializationError,
     ParameterError,
     ShapeError,
+    SparsekitError,
     StorageTypeError,
     UnknownNameError,
     shown,
@@ -111,7 +112,9 @@ class Parameter:
     Raises
     ------
     UnknownNameError
-        If ``grad_req`` or a storage type is unknown.
+        If ``grad_req`` is unknown.
+    ParameterError
+        If a storage type is unknown.
 
     Examples
     --------
@@ -130,7 +133,10 @@ class Parameter:
         self.name, self.lr_mult, self.wd_mult, self.init = name, lr_mult, wd_mult, init
         self._dtype = np.dtype(dtype)
         self._shape = None if shape is None else _sizes(name, shape)
-        self._stype, self._grad_stype = check_stype(stype), check_stype(grad_stype)
+        try:
+            self._stype, self._grad_stype = check_stype(stype), check_stype(grad_stype)
+        except SparsekitError as error:
+            raise ParameterError(f"Parameter {name}: {error.message}", hint=error.hint) from None
         self._allow_deferred_init = allow_deferred_init
         self._differentiable = differentiable
         self._arrays: dict[Context, Any] = {}
@@ -290,7 +296,8 @@ class Parameter:
                 return next(iter(held.values()))
             ctx = current_context()
         tracer = current() if ctx.device_type == "trace" else None
-        found = held.get(ctx if tracer is None else tracer.ctx)  # data(x.context), as blocks ask while they are traced
+        wanted = ctx if tracer is None else tracer.ctx  # data(x.context), as blocks ask while they are traced
+        found = held.get(cpu(wanted.device_id) if wanted not in held and wanted.device_type in HOST else wanted)
         if found is None:
             raise InitializationError(f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized "
                                       f"on {', '.join(map(str, held))}.", hint="initialise it there: net.initialize(ctx=[…]).")
@@ -327,6 +334,16 @@ class Parameter:
             if found is not None:
                 return found
         return self._of(self._arrays, ctx)
+
+    # Programs ask these of MXNet's parameters: whether there are values, and whether there is a gradient.
+
+    @property
+    def _data(self) -> list[Any] | None:
+        return list(self._arrays.values()) or None
+
+    @property
+    def _grad(self) -> list[Any] | None:
+        return list(self._grads.values()) or None
 
     def list_data(self) -> list[Any]:
         """The values on every context, in the order of ``list_ctx()``."""

@@ -41,6 +41,10 @@ __all__ = ["Trainer"]
 _OF_A_STEP = frozenset(("step", "_divide_by", "_follow", "_update", "_pending", "_update_here", "_update_one_by_one"))
 
 
+class UpdatedOnKVStoreError(UnsupportedError, AssertionError):
+    """A step is made in parts, and the kvstore makes it as a whole; an ``AssertionError`` in MXNet."""
+
+
 class Trainer:
     """Applies an optimizer to a set of parameters, on one context or several.
 
@@ -272,8 +276,8 @@ class Trainer:
 
     def _refuse_on_kvstore(self, name: str) -> None:
         if self._update_on_kvstore:
-            raise UnsupportedError(f"{name}() when parameters are updated on kvstore is not supported.",
-                                   hint="make the trainer with update_on_kvstore=False.")
+            raise UpdatedOnKVStoreError(f"{name}() when parameters are updated on kvstore is not supported.",
+                                        hint="make the trainer with update_on_kvstore=False.")
 
     def _divide_by(self, batch_size: int) -> None:
         if not batch_size > 0:

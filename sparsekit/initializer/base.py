@@ -173,6 +173,8 @@ class Initializer:
 
     def dumps(self) -> str:
         """Serialize the initializer as JSON for ``create``: its name in lower case, and its arguments."""
+        self._kwargs = {name: value.tolist() if isinstance(value, (NDArray, np.ndarray)) else value
+                        for name, value in self._kwargs.items()}
         return json.dumps([type(self).__name__.lower(), self._kwargs], default=_to_json)
 
     def __call__(self, desc: InitDesc | str, arr: NDArray) -> None:

@@ -229,6 +229,9 @@ def _hypot(lhs: NDArray, rhs: NDArray, *, out: _Out = None, name: str | None = N
 def _hypot_scalar(data: NDArray, scalar: float, *, out: _Out = None, name: str | None = None) -> NDArray:
     """``sqrt(data² + scalar²)``."""
 
+def _identity_with_attr_like_rhs(lhs: NDArray, rhs: NDArray, *, out: _Out = None, name: str | None = None) -> NDArray:
+    """A copy of ``lhs``; in symbols, what is not known of its shape follows from that of ``rhs``."""
+
 def _index(data: NDArray, places: NDArray, key: object, *, out: _Out = None, name: str | None = None) -> NDArray:
     """Indexing by arrays, as numpy does it: ``places`` holds the index arrays, broadcast and stacked, and ``key`` says where among numbers and slices they stand. A copy."""
 

@@ -572,7 +572,8 @@ def is_whole(key: object) -> bool:
 def check_no_part(value: NDArray) -> None:
     """Raise if a recorded array is assigned to a part of another one while recording: an array has one graph entry."""
     if hooks.state.recording and value._entry is not None:
-        raise GradientError("A recorded array cannot be written into a part of another one: its gradient would be lost.",
+        raise GradientError("Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd: the "
+                            "gradient of a recorded array that is written into a part of another one would be lost.",
                             hint="join parts with mx.nd.concat, choose with mx.nd.where, or work under autograd.pause().")
 
 

@@ -8,6 +8,7 @@ domain in their names, ``domain::name``, so that totals of events that were fold
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..core import hooks
@@ -83,22 +84,29 @@ class Statistics:
             return
         data = profile._data()
         self.forgotten = len(data.marks) >= MOST_NOTES
-        self._add_times(aggregate(data.columns, ("name", "lane")), names)
+        self._add_times(aggregate(data.columns, ("name", "lane", "layer")), names)
         self._add_marks(data.marks, names)
         held = [total / 1000 for _, total, _ in data.memory.get("samples", ())]
         if held:
             self.memory["Memory: cpu/0"] = {"Count": len(held), "Min": min(held), "Max": data.memory["peak_bytes"] / 1000,
                                             "Avg": sum(held) / len(held)}
 
-    def _add_times(self, rows: Iterable[TotalRow], names: Names) -> None:
-        for row in rows:
+    def _add_times(self, totals: Iterable[TotalRow], names: Names) -> None:
+        for row in totals:
             category, name = ("operator" if row["lane"] in _OPERATORS else row["lane"]), row["name"]
             if row["lane"] == "user":
                 category, name = names.split(name)
+            elif category == "operator" and row["layer"].endswith(hooks.CUSTOM):
+                category, name = "Custom Operator", f"{row['layer'].removesuffix(hooks.CUSTOM)}::{name}"
             elif row["lane"] == "backward":
                 name = f"_backward_{name}"
-            self._rows(category)[name] = {"Count": row["calls"], "Total": row["total"] / 1000, "Min": row["min"] / 1000,
-                                          "Max": row["max"] / 1000, "Avg": row["mean"] / 1000}
+            made = self._rows(category).setdefault(name, {"Count": 0, "Total": 0.0, "Min": math.inf, "Max": 0.0})
+            made["Count"] += row["calls"]
+            made["Total"] += row["total"] / 1000
+            made["Min"], made["Max"] = min(made["Min"], row["min"] / 1000), max(made["Max"], row["max"] / 1000)
+        for rows in self.times.values():
+            for made in rows.values():
+                made["Avg"] = made["Total"] / max(1, made["Count"])
 
     def _add_marks(self, marks: list[MarkRecord], names: Names) -> None:
         values: dict[tuple[str, str, str], list[JSON]] = {}

@@ -165,6 +165,9 @@ def _hypot(lhs: Symbol | None = None, rhs: Symbol | None = None, *, name: str | 
 def _hypot_scalar(data: Symbol | None = None, scalar: float = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """``sqrt(data² + scalar²)``."""
 
+def _identity_with_attr_like_rhs(lhs: Symbol | None = None, rhs: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
+    """A copy of ``lhs``; in symbols, what is not known of its shape follows from that of ``rhs``."""
+
 def _index(data: Symbol | None = None, places: Symbol | None = None, key: object = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Indexing by arrays, as numpy does it: ``places`` holds the index arrays, broadcast and stacked, and ``key`` says where among numbers and slices they stand. A copy."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ..base.context import Context
 from ..base.entry import doors
+from ..base.environment import flag
 from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..base.forking import load
 from ..base.warn import warn_user
@@ -22,8 +24,9 @@ from ..ndarray.creation import array as make_array
 from ..ndarray.creation import zeros
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
-from .inference import shapes_of
-from .node import Entry, SymbolNode, order, variables
+from .gradients import Flow, gradient_stypes
+from .inference import InferredGraph, shapes_of
+from .node import Entry, SymbolNode, merged, order, variables
 from .program import SymbolProgram
 from .shapes import from_user
 
@@ -55,7 +58,8 @@ class Executor:
         self._heads, self._ctx, self._requests = list(heads), ctx, requests
         self._arguments, self._states = variables(order(heads))
         self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
-        self._program = program or SymbolProgram(self._heads)
+        # Only if asked for: gradients that meet are then summed in another order, and differ from autograd's in the last bits.
+        self._program = program or SymbolProgram(merged(heads) if flag("MXNET_ELIMINATE_COMMON_EXPR", False) else self._heads)
         names = [node.name for node in self._arguments]
         self._arg_dict, self._grad_dict = dict(zip(names, args, strict=True)), dict(zip(names, grads, strict=True))
         self._aux_dict = {node.name: array for node, array in zip(self._states, aux, strict=True)}
@@ -407,12 +411,35 @@ class Executor:
             call: Any = node.call
             lines.append(f"Op:{call.op.name}, Name={node.name}, Inputs: {inputs}")
         total = sum(array.nbytes for array in (*self.arg_arrays, *self.grad_arrays, *self.aux_arrays) if array is not None)
-        return "\n".join([*lines, f"Total {total:,} bytes bound", f"Total {total >> 20} MB allocated",
+        return "\n".join([*lines, f"Total {total:,} bytes bound", f"Total {self._kept_bytes() >> 20} MB allocated",
                           "Total 0 TempSpace resource requested", ""])
 
+    def _kept_bytes(self) -> int:
+        """The bytes of results that a pass in training leaves: the outputs, and what its backward pass reads."""
+        heads = self._program.heads
+        facts = InferredGraph(heads, *[{node: getattr(array, what) for node, (array, _) in
+                                        zip(self._program.variables, self._leaves, strict=True)}
+                                       for what in ("shape", "dtype", "stype")])
+        flows: list[Flow] = []
+        marked = {node for node, (_, variable) in zip(self._program.variables, self._leaves, strict=True) if variable is not None}
+        specs = facts.specs()
+        gradient_stypes(heads, specs, wanted=marked, refused={}, flows=flows)
+        kept, open_nodes = set(heads), {node for node, _ in heads}
+        for node, made in flows:  # from the heads on
+            call: Any = node.call
+            if node in open_nodes and any(made) and call.op.name != "BlockGrad":
+                open_nodes.update(source for source, _ in node.inputs)
+                kept.update(node.inputs if call.op.saves_inputs else ())
+                kept.update((node, place) for place in range(call.outputs) if call.op.saves_outputs)
+        return sum(math.prod(specs[entry].shape) * specs[entry].dtype.itemsize for entry in kept if entry[0].call is not None)
+
     def get_optimized_symbol(self) -> Symbol:
-        """The symbol that runs: the one that was bound, as nothing rewrites it."""
-        return self._symbol
+        """The symbol that runs: the one that was bound.
+
+        With ``MXNET_ELIMINATE_COMMON_EXPR=1`` in the environment, operators that compute the same from the same inputs are one.
+        """
+        kind: type[Symbol] = type(self._symbol)
+        return kind(self._program.heads)
 
     def __repr__(self) -> str:
         names = ", ".join(node.output_names()[place] for node, place in self._heads)

@@ -11,10 +11,12 @@ from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitE
 from ..base.files import path_of, write_whole
 from ..base.lazy import old
 from ..core.op import Op
+from ..core.partial_shapes import meaning, to_user
 from . import attr_text
 from .compose import complete_inputs
 from .mxnet_names import HIDDEN, PASSED_OVER, Spelling, adjusted, is_known, output_names, spelling_of
 from .node import Entry, SymbolNode, copied, order, rebuilt, states_of
+from .shapes import declared
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +41,9 @@ def write(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
     """A graph as the text that MXNet 1.9.1 writes."""
     if remove_amp_cast:
         heads = rebuilt(heads, _without_casts)
-    return f'{_graph(heads)}, \n  "attrs": {{"mxnet_version": ["int", {_VERSION}]}}\n}}'
+    version = f'"mxnet_version": ["int", {_VERSION}]'
+    attrs = f'{{\n    "is_np_shape": ["int", 1], \n    {version}\n  }}' if meaning.zero_is_a_size else f"{{{version}}}"
+    return f'{_graph(heads)}, \n  "attrs": {attrs}\n}}'
 
 
 def _graph(heads: Sequence[Entry]) -> str:
@@ -175,6 +179,8 @@ class _Reader:
             raise self._wrong(f"holds a {type(document).__name__}, not the nodes of a graph")
         self.given, self.document = self._need(document, "nodes", list), document
         self.nodes: list[SymbolNode] = []
+        #: Whether a size of 0 in the document is unknown, which -1 says where zero is a size.
+        self.renames_zero = meaning.zero_is_a_size and not _is_np_shape(document)
 
     def _wrong(self, what: str, hint: str = "it was damaged, or written by something else.") -> FileFormatError:
         return FileFormatError(f"{self.source} {what}.", hint=hint)
@@ -215,6 +221,8 @@ class _Reader:
             if inputs:
                 raise self._wrong(f"gives inputs to {where}, a variable")
             params = {key: value for key, value in attrs.items() if not _is_own(key)}
+            if self.renames_zero and "__shape__" in attrs:
+                attrs["__shape__"] = str(to_user(declared(attrs["__shape__"], name, True)))
             return SymbolNode(name, params=params, attrs=_hidden({k: v for k, v in attrs.items() if _is_own(k)}))
         if op_name in COMPOSITES:
             return self._composite(op_name, described, name, attrs, inputs, where)
@@ -287,6 +295,12 @@ class _Reader:
         if not 0 <= place < node.visible:
             raise self._wrong(f"has {where} take output {place} of {node.name!r:.80}, which has {node.visible}")
         return node, place
+
+
+def _is_np_shape(document: dict[str, Any]) -> bool:
+    """Whether a document says that it was written inside ``np_shape``."""
+    attrs = document.get("attrs")
+    return isinstance(attrs, dict) and attrs.get("is_np_shape") in (["int", 1], ["bool", True])
 
 
 def _is_own(key: str) -> bool:

@@ -22,6 +22,9 @@ __all__ = ["InferredGraph", "NodeStorage", "adjusted_call", "declared_stype", "d
 #: Sizes that stand for unknown ones when an operator's shapes are tried; what follows them is unknown too.
 _PROBES = (5_040, 7_560)
 
+#: Element types that stand for unknown ones; outputs that have the same type with both have it with any.
+_TYPE_PROBES = (np.dtype(np.float16), np.dtype(np.float64))
+
 
 def _calls(node: SymbolNode) -> str:
     call: Any = node.call
@@ -220,13 +223,18 @@ def _carry_types(node: SymbolNode, known: dict[Entry, Any]) -> None:
                 found = alike if op.input_dtype is None else op.input_dtype(place, alike, call.attrs)
                 if found is not None:
                     known[entry] = ins[place] = found
-    if all(dtype is not None for dtype in ins) and (node, 0) not in known:
+    if (node, 0) not in known:
         try:
-            made = infer_dtypes(call, ins)
+            made = _tried_types(call, ins)
         except (TypeError, ValueError, SyntaxError, OverflowError) as error:
             raise DTypeError(f"{_calls(node)} has no element type: {error}.", hint="check its dtype, as 'float32'.") from None
-        for place, dtype in enumerate(made):
-            known[node, place] = dtype
+        known.update({(node, place): dtype for place, dtype in enumerate(made) if dtype is not None})
+
+
+def _tried_types(call: Call, ins: list[Any]) -> list[Any]:
+    """The element types of the outputs, None for those that depend on inputs whose type is not known."""
+    made = [infer_dtypes(call, [probe if dtype is None else dtype for dtype in ins]) for probe in _TYPE_PROBES]
+    return [one if one == other else None for one, other in zip(*made, strict=True)]
 
 
 # storage types

@@ -9,7 +9,11 @@ from ..core.op import Call
 from ..ops.update.update import Update
 from .mxnet_names import HIDDEN, output_names
 
-__all__ = ["Entry", "SymbolNode", "auxiliary", "copied", "order", "rebuilt", "states_of", "variables"]
+__all__ = ["Entry", "SymbolNode", "auxiliary", "copied", "merged", "order", "rebuilt", "states_of", "variables"]
+
+#: Operators whose gradient is their own, whatever arrives from above.
+_OUTPUT_LAYERS = frozenset({"LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "SVMOutput",
+                            "SoftmaxOutput", "make_loss"})
 
 
 class SymbolNode:
@@ -133,3 +137,24 @@ def rebuilt(heads: Iterable[Entry], replace: Callable[[SymbolNode, list[Entry]],
 def copied(node: SymbolNode, inputs: Iterable[Entry]) -> SymbolNode:
     """A node like this one on other inputs."""
     return SymbolNode(node.name, node.call, inputs, node.written, node.params, node.attrs, node.one_shape)
+
+
+def merged(heads: Iterable[Entry]) -> list[Entry]:
+    """The same graph, in which operators that compute the same from the same inputs are one; heads stay apart.
+
+    Operators that draw random numbers, write to their inputs, hold graphs or create arrays stay as they are.  So do output
+    layers, each of which adds a gradient of its own.
+    """
+    heads = list(heads)
+    ends = {node for node, _ in heads}
+    first: dict[Any, SymbolNode] = {}  # Any: a call, attributes and inputs
+
+    def replace(node: SymbolNode, inputs: list[Entry]) -> SymbolNode:
+        call = node.call
+        made = node if tuple(inputs) == node.inputs else copied(node, inputs)
+        if call is None or not inputs or node in ends or call.op.random or call.op.mutates or hasattr(call.op, "invoke") \
+                or call.op.name in _OUTPUT_LAYERS:
+            return made
+        return first.setdefault((call, tuple(sorted(node.attrs.items())), *inputs), made)
+
+    return rebuilt(heads, replace)

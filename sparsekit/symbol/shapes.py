@@ -33,11 +33,11 @@ def from_user(shape: object, name: str, zero_is_unknown: bool | None = None) -> 
     return tuple(None if size is None or int(size) in unknown else int(size) for size in shape)
 
 
-def declared(shape: object, name: str) -> Partial:
+def declared(shape: object, name: str, zero_is_unknown: bool | None = None) -> Partial:
     """A shape as declarations give it: also a number for one axis, or the text of a shape."""
     found = literal(shape.strip()) if isinstance(shape, str) else shape
     alone = hasattr(found, "__index__") and not isinstance(found, (bool, np.ndarray))
-    return from_user((found,) if alone else found, name)
+    return from_user((found,) if alone else found, name, zero_is_unknown)
 
 
 def input_shapes(call: Call, ins: list[Partial], out: Partial, one_shape: bool) -> list[Partial]:

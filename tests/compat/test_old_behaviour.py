@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+import threading
+
 import numpy as np
 import pytest
 
@@ -50,3 +54,224 @@ def test_numbers_of_device_types():
 def test_moveaxis_refuses_places_that_do_not_fit(places):
     with pytest.raises(mx.MXNetError):
         nd.moveaxis(nd.ones((1, 2, 3)), *places)
+
+
+@pytest.mark.parametrize(("written_in", "read_in", "declared", "shown"), [
+    (False, False, (8, 0), "(8, 0)"), (False, True, (8, 0), "(8, -1)"), (True, True, (8, -1), "(8, -1)"),
+    (True, False, (8, -1), "(8, -1)"), (True, True, (8, 0), "(8, 0)")])
+def test_symbols_keep_sizes_that_are_not_known(written_in, read_in, declared, shown):
+    with mx.util.np_shape(written_in):
+        made = sym.FullyConnected(sym.var("data"), sym.var("weight", shape=declared), no_bias=True, num_hidden=8)
+        text = made.tojson()
+    assert ('"is_np_shape": ["int", 1]' in text) is written_in
+    with mx.util.np_shape(read_in):
+        read = sym.load_json(text)
+        assert read.attr_dict()["weight"]["__shape__"] == shown
+        if shown != "(8, 0)" or not read_in:
+            assert read.infer_shape(data=(2, 5)) == ([(2, 5), (8, 5)], [(2, 8)], [])
+
+
+def test_types_are_inferred_behind_a_cast():
+    layer = sym.FullyConnected(sym.Cast(sym.var("data"), dtype="float64"), name="fc", num_hidden=3)
+    assert layer.infer_type_partial() == ([None, np.float64, np.float64], [np.float64], [])
+
+
+def test_a_weight_has_no_shape_before_its_data_has_one():
+    layer = sym.FullyConnected(sym.var("data"), name="fc", num_hidden=3)
+    assert layer.infer_shape_partial() == ([(), (), ()], [()], [])
+    assert layer.infer_shape_partial(data=(0, 5)) == ([(0, 5), (3, 5), (3,)], [(0, 3)], [])
+
+
+def test_an_identity_gives_one_input_the_shape_of_the_other():
+    same = sym._internal._identity_with_attr_like_rhs(sym.broadcast_add(sym.var("a"), sym.var("b", shape=(1,))), sym.var("c"))
+    assert same.infer_shape(a=(2, 3))[0] == [(2, 3), (1,), (2, 3)]
+    executor = same.simple_bind(mx.cpu(), a=(2, 3))
+    executor.forward(is_train=True, a=nd.ones((2, 3)))
+    executor.backward(nd.full((2, 3), 5))
+    assert [float(one.sum().asscalar()) for one in executor.grad_arrays] == [30, 30, 0]
+
+
+@pytest.mark.parametrize(("make", "nodes"), [
+    (lambda a, b: (a + b) * (a + b), 4), (lambda a, b: (a + 1) + (a + 2), 4), (lambda a, b: sym.Group([a * b, a * b]), 4),
+    (lambda a, b: sym.Group([a * b + a, a * b + a]), 5), (lambda a, b: sym.Dropout(a) + sym.Dropout(a), 4),
+    (lambda a, b: sym.make_loss(a) + sym.make_loss(a), 4)])
+def test_what_a_graph_computes_twice_is_computed_once(make, nodes, monkeypatch):
+    made = make(sym.var("a"), sym.var("b"))
+    results = []
+    for on in ("1", "0"):
+        monkeypatch.setenv("MXNET_ELIMINATE_COMMON_EXPR", on)
+        executor = made.simple_bind(mx.cpu(), **dict.fromkeys(made.list_arguments(), (2, 2)))
+        for place, array in enumerate(executor.arg_arrays):
+            array[:] = place + 2
+        mx.random.seed(1)
+        executor.forward(is_train=True)
+        executor.backward()
+        results.append([array.asnumpy().tolist() for array in (*executor.outputs, *executor.grad_arrays)])
+        if on == "1":
+            assert len(executor.get_optimized_symbol().get_internals().list_outputs()) == nodes
+        else:
+            assert executor.get_optimized_symbol().tojson() == made.tojson()
+    assert results[0] == results[1]
+
+
+def _megabytes(executor):
+    return int(re.search(r"Total (\d+) MB allocated", executor.debug_str()).group(1))
+
+
+def test_the_memory_of_a_bound_graph_is_what_its_backward_pass_reads():
+    data = sym.var("data")
+    for _ in range(4):
+        data = data * data
+    shape = (1024, 1024)  # 4 MiB
+    assert _megabytes(data.simple_bind(mx.cpu(), data=shape)) == 16
+    assert _megabytes(data.simple_bind(mx.cpu(), data=shape, grad_req="null")) == 4
+    assert _megabytes(sym.stop_gradient(data).simple_bind(mx.cpu(), data=shape)) == 4
+
+
+@pytest.mark.parametrize(("kind", "name", "make", "shown"), [
+    (mx.AttrScope, "current", lambda: mx.AttrScope(x="own"), lambda scope: scope.get(None)),
+    (mx.name.NameManager, "current", mx.name.NameManager, id), (mx.Context, "default_ctx", lambda: mx.cpu(3), str)])
+def test_the_current_scope_may_be_set_and_belongs_to_its_thread(kind, name, make, shown):
+    before, own, seen = getattr(kind, name), make(), []
+    setattr(kind, name, own)
+    try:
+        assert getattr(kind, name) is own
+        thread = threading.Thread(target=lambda: seen.append(getattr(kind, name)))
+        thread.start()
+        thread.join()
+        assert shown(seen[0]) != shown(own)
+        with make():
+            assert getattr(kind, name) is not None
+        assert getattr(kind, name) is own
+        with pytest.raises(mx.MXNetError, match=name):
+            setattr(kind, name, 3)
+    finally:
+        setattr(kind, name, before)
+
+
+def test_symbols_take_the_attributes_of_the_current_scope():
+    before = mx.AttrScope.current
+    mx.AttrScope.current = mx.AttrScope(__lr_mult__="0.5")
+    try:
+        assert sym.var("x").attr("__lr_mult__") == "0.5"
+    finally:
+        mx.AttrScope.current = before
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_batches_in_pinned_memory_go_with_parameters_on_the_cpu(workers):
+    loader = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(np.ones((4, 3), "float32"), np.zeros(4, "float32")), 2,
+                                      pin_memory=True, pin_device_id=1, num_workers=workers, thread_pool=True)
+    batches = list(loader)
+    assert [array.context for batch in batches for array in batch] == [mx.cpu_pinned(1)] * 4
+    x = batches[0][0]
+    assert (x + nd.ones((2, 3))).context == (nd.ones((2, 3)) + x).context == mx.cpu(0)
+    with pytest.raises(mx.MXNetError, match="different contexts"):
+        x + nd.ones((2, 3), ctx=mx.cpu(1)) + nd.ones((2, 3))
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    net.initialize(mx.init.One(), ctx=mx.cpu(1))
+    for active in (False, True):
+        net.hybridize(active)
+        with mx.autograd.record():
+            y = net(x)
+        y.backward()
+        assert y.asnumpy().tolist() == [[3, 3], [3, 3]]
+        assert net.weight.grad().asnumpy().tolist() == [[2, 2, 2], [2, 2, 2]]
+
+
+@pytest.mark.parametrize("value", [nd.array([1, 2]), np.array([1, 2])])
+def test_the_text_of_an_initializer_holds_the_numbers_of_its_array(value):
+    made = mx.init.Constant(value)
+    assert json.loads(made.dumps()) == ["constant", {"value": [1, 2]}]
+    assert json.dumps(["constant", made._kwargs]) == made.dumps()
+
+
+@pytest.mark.parametrize("what", ["stype", "grad_stype"])
+def test_an_unknown_storage_type_of_a_parameter_fails_an_assertion(what):
+    with pytest.raises(AssertionError, match="weight"):
+        mx.gluon.Parameter("weight", shape=(2, 2), **{what: "sparse"})
+
+
+def test_names_are_text_whichever_way_they_arrive():
+    assert mx.base.py_str(b"fc1") == mx.base.py_str("fc1") == "fc1"
+
+
+def test_star_import_of_autograd_has_its_functions():
+    names: dict[str, object] = {}
+    exec("from sparsekit.autograd import *", names)
+    assert names["get_symbol"] is mx.autograd.get_symbol
+    assert names["NDArray"] is nd.NDArray
+
+
+def test_a_layer_may_drop_everything():
+    layer = mx.gluon.nn.Dropout(1)
+    x = nd.ones((3, 4))
+    x.attach_grad()
+    assert layer(x).asnumpy().tolist() == x.asnumpy().tolist()
+    with mx.autograd.record():
+        y = layer(x)
+    y.backward()
+    assert y.sum().asscalar() == x.grad.sum().asscalar() == 0
+
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (2, 3), (2, 1), (2, 3, 4)])
+def test_slopes_for_the_places_of_the_first_axes(shape):
+    x, gamma = nd.random.normal(shape=(2, 3, 4)), nd.random.uniform(shape=shape)
+    gamma.attach_grad()
+    with mx.autograd.record():
+        y = nd.LeakyReLU(x, gamma, act_type="prelu")
+    y.backward()
+    values, slopes = x.asnumpy(), gamma.asnumpy()
+    slopes = slopes.reshape((1, 3, 1) if shape == (3,) else shape + (1,) * (3 - len(shape)))
+    np.testing.assert_allclose(y.asnumpy(), np.where(values > 0, values, values * slopes), rtol=1e-6)
+    axes = tuple(axis for axis in range(3) if slopes.shape[axis] == 1)
+    np.testing.assert_allclose(gamma.grad.asnumpy().ravel(), np.minimum(values, 0).sum(axes).ravel(), rtol=1e-5)
+
+
+class Named(mx.gluon.HybridBlock):
+    """Uses control flow with names, as blocks do that run on symbols too."""
+
+    def hybrid_forward(self, F, x):
+        made, _ = F.contrib.foreach(lambda item, state: (item + state, state + 1), x, F.zeros((1,)), name="each")
+        made, _ = F.contrib.while_loop(lambda i: i < 2, lambda i: (made[0] * i, i + 1), F.ones((1,)), 3, name="loop")
+        made = made[0] if isinstance(made, list) else made
+        return F.contrib.cond(F.sum(made) > 0, lambda: made, lambda: -made, name="choice")
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_control_flow_of_blocks_may_have_names(active):
+    block = Named()
+    block.hybridize(active)
+    assert block(nd.array([[1], [2]])).asnumpy().tolist() == [[1], [0], [0]]
+
+
+@pytest.mark.parametrize(("label", "settings", "expected"), [
+    ([[2, 1, 2, 2], [3, 2, 2, 2]], {"blank_label": "last", "label_lengths": [2, 3]}, [5.924208, 7.908652]),
+    ([[3, 3, -1, -1], [1, 3, 2, -1]], {"blank_label": "last"}, [4.071215, 9.651812]),
+    ([[0, 1, 2, 2], [3, 0, 2, 2]], {"blank_label": "first", "label_lengths": [2, 3]}, [5.965668, 7.345427])])
+def test_labels_may_name_the_blank(label, settings, expected):
+    data = nd.array(np.random.RandomState(0).normal(size=(6, 2, 4)))
+    if "label_lengths" in settings:
+        settings = {**settings, "use_label_lengths": True, "label_lengths": nd.array(settings["label_lengths"])}
+    np.testing.assert_allclose(nd.CTCLoss(data, nd.array(label), **settings).asnumpy(), expected, rtol=1e-6)
+    with pytest.raises(mx.MXNetError, match="from 0 to 3"):
+        nd.CTCLoss(data, nd.array([[4], [1]]))
+
+
+def test_parts_of_a_step_that_the_kvstore_makes_fail_an_assertion():
+    weight = mx.gluon.Parameter("weight", shape=(2,))
+    weight.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    trainer = mx.gluon.Trainer([weight], "sgd", update_on_kvstore=True)
+    for part in (lambda: trainer.update(1), trainer.allreduce_grads):
+        with pytest.raises(AssertionError, match="update_on_kvstore=False"):
+            part()
+
+
+def test_parameters_say_whether_they_have_values_and_gradients():
+    weight = mx.gluon.Parameter("weight", shape=(2,))
+    assert weight._data is None
+    assert weight._grad is None
+    weight.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    assert [array.context for array in weight._data] == [array.context for array in weight._grad] == [mx.cpu(0), mx.cpu(1)]
+    weight.grad_req = "null"
+    assert weight._grad is None

@@ -200,8 +200,11 @@ def test_a_profile_shows_the_code_of_custom_operators_in_a_category_of_its_own(t
     finally:
         mx.profiler.set_state("stop")
     found = json.loads(mx.profiler.dumps(reset=True, format="json"))["Time"]
-    assert {name: row["Count"] for name, row in found["Custom Operator"].items()} == {
-        "softmax_of_mine::pure_python": 1, "_backward_softmax_of_mine::pure_python": 1, f"{op_type}::pure_python": 1}
+    code = {name: row["Count"] for name, row in found["Custom Operator"].items() if name.endswith("::pure_python")}
+    assert code == {"softmax_of_mine::pure_python": 1, "_backward_softmax_of_mine::pure_python": 1,
+                    f"{op_type}::pure_python": 1}
+    assert {name.partition("::")[0] for name in found["Custom Operator"]} >= {"softmax_of_mine", "_backward_softmax_of_mine"}
+    assert len(found["Custom Operator"]) > len(code)  # the operators that the code calls
     assert all(row["Total"] > 0 for row in found["Custom Operator"].values())
 
 

@@ -217,7 +217,7 @@ def test_blocks_take_lists_and_name_what_they_cannot_take():
 
 
 @pytest.mark.parametrize("make", [
-    lambda: nn.Dense(-1), lambda: nn.Dropout(1.0), lambda: nn.Dropout(-0.1), lambda: nn.LeakyReLU(-1),
+    lambda: nn.Dense(-1), lambda: nn.Dropout(1.5), lambda: nn.Dropout(-0.1), lambda: nn.LeakyReLU(-1),
     lambda: nn.Activation("rellu"), lambda: nn.Dense(2, weight_grad_stype="csr"), lambda: mx.gluon.loss.HuberLoss(rho=0),
     lambda: mx.gluon.loss.LogisticLoss(label_format="both"), lambda: mx.gluon.loss.CTCLoss(layout="CTN"),
     lambda: mx.gluon.loss.L2Loss(weight="much"), lambda: mx.gluon.loss.SDMLLoss(1.0),

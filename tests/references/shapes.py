@@ -72,6 +72,7 @@ def _reshape_like(x, like, lhs_begin, lhs_end, rhs_begin, rhs_end):
 add("_view", lambda x, shape: x.reshape(shape))
 add("Reshape", _reshape)
 add("reshape_like", _reshape_like)
+add("_identity_with_attr_like_rhs", lambda x, like: x)
 add("Flatten", lambda x: x.reshape(x.shape[0], -1))
 add("transpose", lambda x, axes: np.transpose(x, tuple_of(axes) if axes not in ((), None) else None))
 add("expand_dims", lambda x, axis: np.expand_dims(x, axis))

@@ -41,7 +41,7 @@ def _single(made: list[Any], single: bool) -> list[NDArray] | NDArray:
 
 @strict
 def foreach(body: Callable[..., Any], data: list[Any] | NDArray | tuple[Any, ...],
-            init_states: Sequence[NDArray] | NDArray) -> tuple[Any, Any]:
+            init_states: Sequence[NDArray] | NDArray, name: str = "foreach") -> tuple[Any, Any]:
     """Call ``body`` for each entry along the first axis, and pass the states from each step to the next.
 
     Parameters
@@ -52,6 +52,8 @@ def foreach(body: Callable[..., Any], data: list[Any] | NDArray | tuple[Any, ...
         Arrays of the same length along the first axis, at least 1.
     init_states : NDArray or list of NDArray
         States of the first step.
+    name : str
+        Without effect here; the function for symbols has it too.
 
     Returns
     -------
@@ -77,7 +79,7 @@ def foreach(body: Callable[..., Any], data: list[Any] | NDArray | tuple[Any, ...
 @strict
 def while_loop(cond: Callable[..., Any], func: Callable[..., Any],
                loop_vars: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...],
-               max_iterations: int | None = None) -> tuple[Any, ...]:
+               max_iterations: int | None = None, name: str = "while_loop") -> tuple[Any, ...]:
     """Call ``func`` while ``cond`` is true, at most ``max_iterations`` times.
 
     Parameters
@@ -88,6 +90,8 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any],
         Variables of the first step.
     max_iterations : int
         Maximum number of steps; outputs are padded with zeros to this length.
+    name : str
+        Without effect here; the function for symbols has it too.
 
     Returns
     -------
@@ -107,8 +111,11 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any],
 
 
 @strict
-def cond(pred: NDArray, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> NDArray:
-    """Return ``then_func()`` if the array ``pred`` of one element is nonzero, else ``else_func()``."""
+def cond(pred: NDArray, then_func: Callable[[], Any], else_func: Callable[[], Any], name: str = "cond") -> NDArray:
+    """Return ``then_func()`` if the array ``pred`` of one element is nonzero, else ``else_func()``.
+
+    ``name`` has no effect here; the function for symbols has it too.
+    """
     return then_func() if _holds(pred) else else_func()
 
 

@@ -10,6 +10,7 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...base import rng
+from ...base.context import cpu_pinned
 from ...base.errors import ConversionError, ShapeError, WorkerError, WorkerTimeoutError, WorkerWarning, expected
 from ...base.lazy import lazy
 from ...base.warn import warn_user
@@ -24,6 +25,7 @@ from .sampler import BatchSampler, RandomSampler, SequentialSampler, require_sam
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ...base.context import Context
     from ..types import Examples, SizedIterable
 
 
@@ -181,7 +183,9 @@ class DataLoader:
         Function that makes a batch from a list of examples; by default ``default_batchify_fn``.
     num_workers : int
         Workers that make batches while the caller computes; 0 makes each batch when it is requested.
-    pin_memory, pin_device_id, try_nopython : optional
+    pin_memory, pin_device_id : bool and int
+        Whether the arrays of batches have the context ``cpu_pinned(pin_device_id)``, whose memory is ordinary memory here.
+    try_nopython : optional
         Accepted for compatibility with MXNet, without effect.
     prefetch : int, optional
         Number of batches that workers prepare in advance; by default twice ``num_workers``.
@@ -257,6 +261,7 @@ class DataLoader:
         elif given:
             raise ShapeError("batch_sampler excludes batch_size, shuffle, sampler and last_batch.",
                              hint="a batch_sampler decides all of these.")
+        self._pinned = cpu_pinned(int(pin_device_id)) if pin_memory else None
         self._num_workers = max(0, int(num_workers))
         if self._num_workers > MOST_WORKERS:
             raise ShapeError(expected("num_workers", f"at most {MOST_WORKERS}", num_workers), hint="one per core, for example.")
@@ -283,6 +288,10 @@ class DataLoader:
         self._workers = _ThreadWorkers(self._num_workers, self._dataset, self._batchify)
 
     def __iter__(self) -> Iterator[Any]:
+        batches = self._made()
+        return batches if self._pinned is None else (_as_in_context(batch, self._pinned) for batch in batches)
+
+    def _made(self) -> Iterator[Any]:
         if not self._num_workers:
             self._origin = self._now()
             for rows in _begun(self._batch_sampler)[0]:
@@ -343,6 +352,13 @@ class DataLoader:
         workers, self._workers = self._workers, None
         if workers is not None:
             workers.close()
+
+
+def _as_in_context(data: object, ctx: Context) -> object:  # object: whatever a batch may hold
+    """Copy the arrays of a batch to a context; lists and tuples become lists."""
+    if isinstance(data, NDArray):
+        return data.as_in_context(ctx)
+    return [_as_in_context(one, ctx) for one in data] if isinstance(data, (list, tuple)) else data
 
 
 def _batches(dataset: Examples, batch_size: int | None, shuffle: bool, sampler: SizedIterable | None,

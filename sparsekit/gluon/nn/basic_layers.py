@@ -109,15 +109,15 @@ class Dropout(HybridBlock):
     Parameters
     ----------
     rate : float
-        From 0 to below 1.
+        From 0 to 1, where every element becomes zero.
     axes : tuple of int
         Axes along which all elements are dropped or kept together.
     """
 
     def __init__(self, rate: float, axes: ShapeLike = (), **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
-        if not isinstance(rate, (float, int, np.number)) or not 0 <= rate < 1:
-            raise SparsekitError(expected("rate", "a number of at least 0 and below 1", rate),
+        if not isinstance(rate, (float, int, np.number)) or not 0 <= rate <= 1:
+            raise SparsekitError(expected("rate", "a number from 0 to 1", rate),
                                  hint="it is the share of elements that are dropped.")
         self._rate, self._axes = rate, axes
 

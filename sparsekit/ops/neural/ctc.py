@@ -81,7 +81,7 @@ def _paths(xp: ArrayModule, data: Array, label: Array, lengths: Sequence[Array],
     _check_range("data length", data_lengths, 0, steps)
     _check_range("label length", label_lengths, 0, label.shape[1])
     counts = xp.arange(label.shape[1]) < label_lengths[:, None]
-    _check_range("label", label[counts], *((1, classes - 1) if blank == 0 else (0, classes - 2)))
+    _check_range("label", label[counts], 0, classes - 1)  # the blank's own number too, as in MXNet
     symbols = xp.full((batch, 2 * label.shape[1] + 1), blank, np.int64)
     symbols[:, 1::2] = xp.where(counts, label, blank)
     return Paths(symbols, data_lengths, label_lengths)
@@ -91,7 +91,7 @@ def _check_range(what: str, values: Array, low: int, high: int) -> None:
     wrong = values[(values < low) | (values > high)]
     if wrong.size:
         raise RowIndexError(f"Each {what} must be from {low} to {high}, got {wrong[0]}.",
-                            hint="blank_label='first' reserves class 0 for the blank, and 'last' the last class.")
+                            hint="labels are class numbers; blank_label='first' pads them with 0, and 'last' with -1.")
 
 
 def _log_add(xp: ArrayModule, *terms: Array) -> Array:
@@ -110,7 +110,7 @@ def _sweep(xp: ArrayModule, scores: Array, symbols: Array, lasting: Array) -> Ar
     """Logarithms of the forward variables, of shape (time, batch, places); constant from time ``lasting`` on."""
     places = xp.arange(symbols.shape[1])
     two_back = xp.concatenate([xp.full_like(symbols[:, :2], -1), symbols[:, :-2]], axis=1)
-    skips = (places % 2 == 1) & (symbols != two_back)
+    skips = (places % 2 == 1) & (symbols != two_back) & (symbols != symbols[:, :1])  # paths begin with a blank
     state = xp.where(places < 2, scores[0], -np.inf)
     states = [state]
     for step in range(1, scores.shape[0]):

@@ -52,13 +52,13 @@ def _fc_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
 
 def _fc_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
     data, weight, *bias = shapes
-    inner = None
-    if data is not None and data:
-        rest = data[1:] if attrs["flatten"] else data[-1:]
-        inner = None if None in rest else math.prod(rest)
-    if data and out and data[0] is None and len(data) > 1:
+    if not data:
+        return shapes
+    rest = data[1:] if attrs["flatten"] else data[-1:]
+    inner = None if None in rest else math.prod(rest)
+    if out and data[0] is None and len(data) > 1:
         data = (out[0], *data[1:])
-    if data is not None and len(data) == 2 and weight is not None and data[1] is None:
+    if len(data) == 2 and weight is not None and data[1] is None:
         data = (data[0], weight[1])
     return [data, (attrs["num_hidden"], inner), *[(attrs["num_hidden"],)] * len(bias)]
 
@@ -219,15 +219,15 @@ def _leaky_shape(shapes: list[Shape], attrs: Attrs) -> Shape | list[Shape]:
 
 
 def _slope_shape(data: tuple[int, ...], gamma: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape in which gamma, one slope or one a channel, meets the data."""
+    """The shape in which gamma, one slope, one a channel or one for each place of the first axes, meets the data."""
     if math.prod(gamma) == 1:
         return (1,) * len(data)
     if len(gamma) == 1 and len(data) > 1 and gamma[0] == data[1]:
         return along(1, data)
-    if len(gamma) == len(data) and all(size in (1, whole) for size, whole in zip(gamma, data, strict=True)):
-        return gamma
+    if 1 < len(gamma) <= len(data) and all(size in (1, whole) for size, whole in zip(gamma, data, strict=False)):
+        return gamma + (1,) * (len(data) - len(gamma))
     raise ShapeError(f"gamma of shape {gamma} does not fit data of shape {data}.",
-                     hint="gamma holds one slope, or one for each place of axis 1.")
+                     hint="gamma holds one slope, one for each place of axis 1, or one for each place of the first axes.")
 
 
 def _leaky_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:

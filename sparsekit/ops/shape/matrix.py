@@ -11,7 +11,7 @@ import numpy as np
 from ...base.errors import ShapeError, expected
 from ...core import cost, infer
 from ...core.op import REQUIRED, SHAPE_ONLY, Call, Op
-from ...core.partial_shapes import complete
+from ...core.partial_shapes import all_alike, complete
 from ...storage import RowSparse
 from .. import samples
 from ..indexing.positions import named_rows, whole
@@ -165,6 +165,12 @@ def _(k: Kernels, x: Array, like: Store, attrs: Attrs) -> Array:
 
 
 reshape_like.gradient(lambda F, g, lhs, rhs, out, attrs, want: (F._view(g, shape=tuple(lhs.shape)), None))
+
+identity_like = Op("_identity_with_attr_like_rhs", "lhs rhs", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0],
+                   cost=cost.none, sample=samples.pair((4, 5), (4, 5)), nondifferentiable=(1,), saves=(), input_rule=all_alike,
+                   doc="A copy of ``lhs``; in symbols, what is not known of its shape follows from that of ``rhs``.")
+identity_like.forward("default, * -> default", asked=SHAPE_ONLY)(lambda k, x, like, attrs: x.copy())
+identity_like.gradient(lambda F, g, lhs, rhs, out, attrs, want: (g, None))
 
 flatten = Op("Flatten", "data", aliases=("flatten",), cost=cost.none, sample=samples.one(),
              shape=lambda shapes, attrs: (shapes[0][0], math.prod(shapes[0][1:])), saves=("data",),

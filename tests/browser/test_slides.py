@@ -1,4 +1,4 @@
-"""The exported slides, presented in a browser: keys, parts that appear, sizes of letters, both themes."""
+"""The exported slides, presented in a browser: keys, parts that appear, sizes of letters."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import runpy
 from pathlib import Path
 
 import pytest
-
-from .conftest import ARTEFACTS
 
 #: Pixels of letters that are read across a room.
 LEAST = 24
@@ -109,13 +107,9 @@ def test_the_overview_shows_all_and_leads_to_one(page):
 
 
 def test_every_slide_fits_the_screen_and_is_read_across_a_room(page):
-    ARTEFACTS.mkdir(exist_ok=True)
     for number in range(page.locator(".slide").count()):
         page.evaluate("number => show(number, true)", number)
         assert page.evaluate("() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]") == [1280, 720]
         written = page.evaluate(WRITTEN)
         assert written
         assert [(round(size, 1), words) for size, words in written if size < LEAST] == [], f"slide {number + 1}"
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            page.screenshot(path=ARTEFACTS / f"slide-{number + 1}-{theme}.png")

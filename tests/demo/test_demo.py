@@ -152,15 +152,6 @@ def test_times_are_those_of_steps_in_turn_with_an_interval(run, results):
     assert re.search(r"beside dense .* as fast", run[1])
 
 
-def test_the_largest_gradient_does_not_depend_on_the_number_of_batches(results, tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "OtherLoad", Load)
-    demo("--quick", "--batches", "2", "--epochs", "1", "--output", str(tmp_path / "few"))
-    few = json.loads((tmp_path / "few" / "results.json").read_text(encoding="utf-8"))["variants"]
-    for name, variant in results["variants"].items():
-        assert few[name]["gradient_bytes"] == variant["gradient_bytes"]
-        assert few[name]["gradient_rows"] == variant["gradient_rows"]
-
-
 def test_the_report_needs_no_network(run):
     page = (run[2] / "report.html").read_text(encoding="utf-8")
     assert set(re.findall(r"https?://[\w./-]+", page)) == {"http://www.w3.org/2000/svg", "https://ui.perfetto.dev"}
@@ -189,8 +180,8 @@ TIME = re.compile(r"[\d.]+\s?(?:ns|µs|ms|s|min|h)\b|\bas fast\b|batches took")
 
 
 @pytest.mark.parametrize("why", ["other programs", "memory"])
-def test_times_that_are_unreliable_are_in_no_output(monkeypatch, tmp_path, why):
-    """Whether other programs ran, or the variants do not fit into memory together."""
+def test_times_that_are_unreliable_are_in_no_output(results, monkeypatch, tmp_path, why):
+    """Whether other programs ran, or the variants do not fit into memory together; the rest depends on no number of batches."""
     monkeypatch.setattr(machine, "OtherLoad", Load)
     monkeypatch.setattr(Load, "busy", (0,) if why == "other programs" else ())
     monkeypatch.setattr(Load, "count", 0)
@@ -207,9 +198,10 @@ def test_times_that_are_unreliable_are_in_no_output(monkeypatch, tmp_path, why):
     assert "data-view" not in body
     figures = json.loads((tmp_path / "made" / "results.json").read_text(encoding="utf-8"))
     assert figures["warning"] in " ".join(said.split())
-    for variant in figures["variants"].values():
+    for name, variant in figures["variants"].items():
         assert variant["batch_us"] is variant["time_by_first"] is None
-        assert variant["gradient_bytes"] < variant["peak_bytes"]
+        assert variant["gradient_bytes"] == results["variants"][name]["gradient_bytes"] < variant["peak_bytes"]
+        assert variant["gradient_rows"] == results["variants"][name]["gradient_rows"]
     assert "peak memory" in said
     assert "smaller" in body
 

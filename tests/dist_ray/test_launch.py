@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,13 +132,6 @@ def libsvm(path: Path, features: int) -> Path:
     return path
 
 
-@pytest.fixture
-def script(tmp_path: Path) -> Path:
-    path = tmp_path / "train.py"
-    path.write_text(TRAIN)
-    return path
-
-
 def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "sparsekit", "launch", *map(str, words)]
 
@@ -209,23 +203,23 @@ def test_a_program_of_mxnet_prepares_rows_and_saves_whole_weights(home, tmp_path
     assert np.count_nonzero(weights[0]["weight"]) == weights[0]["weight"].size, "rows that only the other worker has touched, too"
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_a_script_runs_in_every_worker_also_in_a_cluster_that_is_there(cluster, there, script, tmp_path):
-    words = ["--address", cluster.address] if there else ["-n", 2, "-s", 2]
-    found = subprocess.run(command(*words, script, "--steps", 3, "--out", tmp_path / "w.npy"), capture_output=True, text=True,
-                           timeout=400, cwd=tmp_path)
+@pytest.fixture(scope="module")
+def whole(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The weight after a run that nothing disturbs, in a cluster that is there."""
+    folder = tmp_path_factory.mktemp("whole")
+    script, out = folder / "train.py", folder / "w.npy"
+    script.write_text(TRAIN)
+    found = subprocess.run(command("--address", cluster.address, script, "--steps", 6, "--out", out), capture_output=True,
+                           text=True, timeout=400, cwd=folder)
     assert found.returncode == 0, found.stderr
     assert "died" not in found.stderr
-    if not there:  # which Ray shows otherwise, in its own time
-        assert sorted(found.stdout.splitlines()) == [f"[rank {rank}] worker {rank} of 2 __main__ {script}" for rank in range(2)]
-        assert sorted(line for line in found.stderr.splitlines() if "warned" in line) == ["[rank 0] warned", "[rank 1] warned"]
-    assert (tmp_path / "w.npy").exists()
+    return out.read_bytes()
 
 
-def test_a_worker_that_fails_ends_the_command_with_its_rank_and_traceback(tmp_path):
+def test_a_worker_that_fails_ends_the_command_with_its_rank_and_traceback(cluster, tmp_path):
     script = tmp_path / "fails.py"
     script.write_text("import sparsekit as mx\nkv = mx.kv.create('dist_sync')\nif kv.rank == 1:\n    [][3]\nkv._barrier()\n")
-    found = subprocess.run(command(script), capture_output=True, text=True, timeout=400)
+    found = subprocess.run(command("--address", cluster.address, script), capture_output=True, text=True, timeout=400)
     assert found.returncode == 1
     told = rf'error: Rank 1 has ended with an error:\nTraceback.*\n  File "{script}", line 4, (.|\n)*IndexError'
     assert re.search(told, found.stderr)
@@ -240,13 +234,13 @@ mx.dist.run(print, workers=1, servers=1)
 """
 
 
-@pytest.mark.parametrize("seconds", [0.5, 3.0])
+@pytest.mark.parametrize("seconds", [pytest.param(0.5, marks=pytest.mark.thorough), 3.0])
 def test_a_program_that_is_killed_while_its_cluster_starts_leaves_nothing(tmp_path, seconds):
     assert subprocess.run([sys.executable, "-c", STARTS, str(seconds)], timeout=400, cwd=tmp_path).returncode == -9
 
 
-def test_the_next_run_clears_what_two_killed_processes_have_left(home, tmp_path):
-    """The program is killed together with the process that would have cleaned up after it."""
+def test_ctrl_c_ends_everything_and_what_two_killed_processes_have_left(home, tmp_path):
+    """The program is killed together with the process that would have cleaned up after it; the next run does that."""
     script, said = tmp_path / "waits.py", tmp_path / "said"
     script.write_text(f"import time\nopen({str(said)!r}, 'w').close()\ntime.sleep(200)\n")
     with subprocess.Popen(command("-n", 1, "-s", 1, script)) as started:
@@ -258,13 +252,7 @@ def test_the_next_run_clears_what_two_killed_processes_have_left(home, tmp_path)
             os.kill(pid, signal.SIGKILL)
     assert len(ends) == 1
     os.utime(folder, (0, 0))
-    script.write_text("")
-    assert subprocess.run(command("-n", 1, "-s", 1, script), timeout=400).returncode == 0
-
-
-def test_ctrl_c_ends_everything(tmp_path):
-    script, said = tmp_path / "waits.py", tmp_path / "said"
-    script.write_text(f"import time\nopen({str(said)!r}, 'w').close()\ntime.sleep(100)\n")
+    said.unlink()
     with subprocess.Popen(command("-n", 1, "-s", 1, script), stderr=subprocess.PIPE, text=True) as started:
         until(said.exists, 300, "the script runs")
         started.send_signal(signal.SIGINT)
@@ -272,7 +260,9 @@ def test_ctrl_c_ends_everything(tmp_path):
         assert "Interrupted." in started.stderr.read()
 
 
-def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(home, shared, script, tmp_path):
+def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(home, shared, whole, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN)
     out, stopped = tmp_path / "a.npy", tmp_path / "a.npy.stopped"
     words = ["--folder", tmp_path / "job", "--every", 2, script, "--steps", 6, "--stop", 4, "--out", out]
     with subprocess.Popen(command(*words), cwd=tmp_path) as started:
@@ -281,7 +271,9 @@ def test_a_run_whose_own_process_is_killed_goes_on_to_the_bit(home, shared, scri
         assert any("ray::" in one for one in processes(home))
         started.kill()
     all_end(home, shared)
-    assert subprocess.run(command(*words), timeout=400, cwd=tmp_path).returncode == 0
-    whole = ["--folder", tmp_path / "other", script, "--steps", 6, "--out", tmp_path / "b.npy"]
-    assert subprocess.run(command(*whole), timeout=400, cwd=tmp_path).returncode == 0
-    assert out.read_bytes() == (tmp_path / "b.npy").read_bytes()
+    found = subprocess.run(command(*words), capture_output=True, text=True, timeout=400, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert "died" not in found.stderr
+    assert sorted(found.stdout.splitlines()) == [f"[rank {rank}] worker {rank} of 2 __main__ {script}" for rank in range(2)]
+    assert sorted(line for line in found.stderr.splitlines() if "warned" in line) == ["[rank 0] warned", "[rank 1] warned"]
+    assert out.read_bytes() == whole

@@ -85,7 +85,7 @@ try:
 except PermissionError:
     pass
 """
-    *warned, last = run(POWERLESS + tried + COMPUTE, env=bare).check().splitlines()
+    *warned, last = run(POWERLESS + tried + COMPUTE, "int32", env=bare).check().splitlines()
     assert last == "computed"
     assert len(warned) == 1, warned
     assert warned[0].startswith("RuntimeWarning program.py Compiled kernels cannot be kept")
@@ -120,7 +120,7 @@ os.replace = full
 def test_kernels_run_where_the_disk_is_full(bare, tmp_path, number):
     cache = tmp_path / "cache"
     full = FULL[number]
-    *warned, last = run(full + COMPUTE, env={**bare, "NUMBA_CACHE_DIR": str(cache)}).check().splitlines()
+    *warned, last = run(full + COMPUTE, "int32", env={**bare, "NUMBA_CACHE_DIR": str(cache)}).check().splitlines()
     assert last == "computed"
     assert len(warned) == 1, warned
     assert "cannot be kept" in warned[0]

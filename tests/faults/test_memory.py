@@ -8,6 +8,7 @@ import pytest
 import sparsekit as mx
 
 
+@pytest.mark.thorough
 def test_a_program_is_run_and_measured():
     done = programs.run("import sys; block = bytearray(100 << 20); block[::4096] = b'1' * len(block[::4096]); print(sys.argv[1])",
                         "said")

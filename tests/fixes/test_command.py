@@ -61,7 +61,7 @@ def test_the_step_is_found_and_the_script_stays_as_it_is(name, folder, capsys):
     assert patch.startswith(f"--- a/{name}.py\n+++ b/{name}.py\n")
 
 
-def test_apply_changes_the_script_and_the_written_test_keeps_it(folder, capsys):
+def test_apply_changes_the_script_and_the_written_test_keeps_it(fresh, folder, capsys):
     script = folder / "kept.py"
     script.write_text(FUNCTION)
     assert fix(["--contract", "test_kept.py", str(script)]) == 0

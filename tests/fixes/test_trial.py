@@ -157,7 +157,7 @@ def test_the_program_and_all_random_states_are_as_before(fails):
     assert len(list(batches)) == 9
 
 
-def test_the_other_process_trains_as_the_program_does():
+def test_the_other_process_trains_as_the_program_does(fresh):
     mx.random.seed(1)
     net, _, step = program()
     twin = copy.deepcopy(net)
@@ -401,7 +401,7 @@ def test_functions_and_classes_arrive_as_they_are():
     assert next(numbers) == 10.0
 
 
-def test_a_process_that_is_killed_or_takes_too_long_is_named():
+def test_a_process_that_is_killed_or_takes_too_long_is_named(fresh):
     killed = tried(lambda: signal.raise_signal(signal.SIGKILL))
     assert "The process that ran the step was ended by SIGKILL" in killed.refusal
     assert "did not end within 3 seconds" in tried(lambda: time.sleep(60), timeout=3).refusal

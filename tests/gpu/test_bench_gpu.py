@@ -76,7 +76,8 @@ def test_rivals_take_turns_and_must_agree(here, monkeypatch):
         benches.BENCHES["gpu"]({"torch": "python"}, 1, True)
 
 
-@pytest.mark.parametrize(("place", "operation"), [(0, "csr_dense"), (0, "csrT_dense"), (0, "embedding_gradient"), (3, "csr_out")])
+@pytest.mark.parametrize(("place", "operation"), [(0, "csr_dense"), *(
+    pytest.param(*more, marks=pytest.mark.thorough) for more in ((0, "csrT_dense"), (0, "embedding_gradient"), (3, "csr_out")))])
 def test_without_rivals_results_must_be_those_of_numpy_and_scipy(here, monkeypatch, place, operation):
     make = benches.on_gpu
     one = benches.BENCHES["gpu"]._replace(tables=lambda session: rows.run_rows(session, [make(session)[place]]))

@@ -55,7 +55,7 @@ def test_the_demo(system, tmp_path):
 NOTEBOOKS = sorted(path.name for path in (ROOT / "notebooks").glob("[01]*.ipynb") if path.name[:2] not in ("12", "14"))
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name[:2] in ("00", "03") else pytest.mark.thorough)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name[:2] == "00" else pytest.mark.thorough)
                                   for name in NOTEBOOKS])
 def test_the_code_of_a_notebook(name, tmp_path):
     """12 needs Ray and 14 PyTorch, which have their own word on where they run."""

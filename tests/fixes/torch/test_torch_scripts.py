@@ -213,7 +213,7 @@ def test_the_written_test_holds_for_the_mended_script_only(fix, tmp_path):
     names["test_train_keeps_its_fixes"]()
 
 
-def test_steps_of_a_script_are_profiled_from_its_second_on(torch, tmp_path):
+def test_steps_of_a_script_are_profiled_from_its_second_on(fresh, torch, tmp_path):
     (tmp_path / "train.py").write_text(HEAD + SGD)
     prof = profile_of(tmp_path / "train.py", steps=2)
     updates = {record["line"] for record in prof.records if record["lane"] == "update" and record["kind"] == "op"}

@@ -61,7 +61,7 @@ def test_momentum_that_grows_is_refused_with_its_growth(torch, options, repeats)
     assert float(said[2]) == pytest.approx((sizes[-1] + 996 * (sizes[-1] - sizes[-2])) / 1e6, rel=0.1)
 
 
-@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("steps", [1, pytest.param(3, marks=pytest.mark.thorough)])
 def test_a_momentum_that_is_there_already_hides_nothing(torch, steps):
     step, _, optimizer, _ = program(torch, lambda given: torch.optim.SGD(given, lr=0.01, momentum=0.9), False, warm=1)
     assert "grows by" in sparse(step, steps=steps).reason
@@ -90,8 +90,8 @@ def test_a_sparse_state_of_the_users_own_may_grow_to_the_rows_of_its_weight_and_
     assert ("grows by" in fix.reason) == (not merged)
 
 
-@pytest.mark.parametrize("repeats", [True, False])
-@pytest.mark.parametrize("kind", ["SGD", "Adagrad"])
+@pytest.mark.parametrize(("kind", "repeats"), [("SGD", True), ("Adagrad", False), *(
+    pytest.param(*more, marks=pytest.mark.thorough) for more in (("SGD", False), ("Adagrad", True)))])
 def test_states_that_do_not_grow_hold(torch, kind, repeats):
     step, _, _, given = program(torch, lambda given: getattr(torch.optim, kind)(given, lr=0.01), repeats)
     before = given.clone()

@@ -5,10 +5,10 @@ import shutil
 import zipfile
 
 import pytest
-
-import sparsekit as mx
 from sparsekit.gluon.model_zoo import model_store
 from sparsekit.gluon.model_zoo.model_store import get_model_file, purge, short_hash
+
+import sparsekit as mx
 
 PARAMETERS = b"parameters"
 

@@ -5,6 +5,8 @@ import re
 import runpy
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "sparsekit" / "docs" / "programs.md").read_text(encoding="utf-8")
 APART = runpy.run_path(str(ROOT / "tests" / "oracle" / "run_programs.py"))["apart"]
@@ -27,6 +29,13 @@ def mxnet_row(program):
             f"{APART(program['mxnet'], program['sparsekit']):.0e} | {program.get('why', '')} |")
 
 
+def torch_row(program):
+    """What the page says of a program of PyTorch."""
+    result = program["result"]
+    return (f"| {link(program)} | {program['kind']} | {result['dense'] or 'nothing'} | {result['bytes'] or '–'} | "
+            f"{result['verdict']} | {result['reason']} | {program.get('why', '')} |")
+
+
 def rows(page, heading):
     """The rows of the table below a heading."""
     section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
@@ -46,8 +55,20 @@ def test_ten_programs_run_to_the_losses_of_mxnet():
         assert ("mended" in program) == ("why" in program)
 
 
-def test_each_file_is_known_by_its_hash():
-    for program in manifest("mxnet"):
+def test_the_table_of_pytorch_programs_is_that_of_the_manifest():
+    assert rows(PAGE, "PyTorch") == [torch_row(program) for program in manifest("torch")]
+
+
+def test_steps_are_found_and_no_advice_raises():
+    results = [program["result"] for program in manifest("torch")]
+    assert sum(result["step"] for result in results) >= 0.9 * len(results)
+    assert all(result["verdict"] in ("holds", "refused", "no fix", "not judged") for result in results)
+    assert all(result["bytes"] for result in results if result["verdict"] == "holds")
+
+
+@pytest.mark.parametrize("name", ["mxnet", "torch"])
+def test_each_file_is_known_by_its_hash(name):
+    for program in manifest(name):
         assert re.fullmatch("[0-9a-f]{40}", program["commit"])
         assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in program["files"].values())
         assert program["run"] in program["files"]

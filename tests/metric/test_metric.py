@@ -202,7 +202,7 @@ def test_values_of_functions_that_give_arrays_of_one_element_are_numbers():
     for metric in (mx.metric.np(lambda label, pred: np.abs(label - pred)), Own("own")):
         metric.update(mx.nd.array([1]), mx.nd.array([3]))
         (_, value), = metric.get_name_value()
-        assert "%f" % value == "2.000000"
+        assert f"{value:f}" == "2.000000"
 
 
 def test_numpy_arrays_do_too(names):

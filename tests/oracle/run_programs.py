@@ -137,8 +137,9 @@ def main():
                 ours = run(program, files, "sparsekit", options.python, base / "sparsekit" / name)
                 program["sparsekit"] = ours
                 far = apart(program["mxnet"], ours)
-                print(f"{name:26} {program['mxnet'][0]:10.5f} -> {program['mxnet'][-1]:10.5f}   {ours[0]:10.5f} -> {ours[-1]:10.5f}"
-                      f"   {far:.1e}", flush=True)
+                theirs = program["mxnet"]
+                ends = "   ".join(f"{losses[0]:10.5f} -> {losses[-1]:10.5f}" for losses in (theirs, ours))
+                print(f"{name:26} {ends}   {far:.1e}", flush=True)
                 failed += far > program.get("tolerance", 1e-3)
             except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
                 failed += 1

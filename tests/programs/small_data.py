@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import pickle
 
 import numpy as np
 
@@ -117,3 +118,65 @@ def mnist_gz(folder):
             file.write(np.array([2051, rows, 28, 28], ">i4").tobytes() + images.tobytes())
         with gzip.open(os.path.join(folder, f"{name}-labels-idx1-ubyte.gz"), "wb") as file:
             file.write(np.array([2049, rows], ">i4").tobytes() + labels.tobytes())
+
+
+# data of PyTorch programs: many rows, of which a batch touches few
+
+def user_item_lines(folder, path="data/tiny.txt", users=300, items=2000):
+    """Lines of a user and an item, in the order of time."""
+    random = np.random.RandomState(8)
+    _write(os.path.join(folder, path), [f"{user} {item}" for user in range(1, users + 1)
+                                        for item in random.choice(np.arange(1, items + 1), 12, replace=False)])
+
+
+def items_of_users(folder, path="data", users=300, items=2000, held=2):
+    """Lines of a user and its items, some of them in a file of their own to test with."""
+    random = np.random.RandomState(9)
+    train, test = [], []
+    for user in range(users):
+        chosen = [str(item) for item in random.choice(items, 12, replace=False)]
+        train.append(" ".join([str(user), *chosen[held:]]))
+        test.append(" ".join([str(user), *chosen[:held]]))
+    train[-1] += f" {items - 1}"
+    _write(os.path.join(folder, path, "train.txt"), train)
+    _write(os.path.join(folder, path, "test.txt"), test)
+
+
+def criteo_numbers(folder, rows=10000, size=400):
+    """Criteo's columns as numbers, with the number of values of each."""
+    random = np.random.RandomState(10)
+    numbers = np.concatenate([random.randint(0, 20, (rows, 13)), random.randint(0, size, (rows, 26))], axis=1)
+    labels = (numbers[:, 13] + numbers[:, 0] > size // 2).astype(int)
+    names = ",".join(f"c{column}" for column in range(39))
+    _write(os.path.join(folder, "data", "train.txt"),
+           [f"{names},label", *(",".join(map(str, [*row, label])) for row, label in zip(numbers, labels, strict=True))])
+    _write(os.path.join(folder, "data", "feature_sizes.txt"), [",".join(["1"] * 13 + [str(size)] * 26)])
+
+
+def skip_grams(folder, words=5000, pairs=6000):
+    """Pickles of a vocabulary and of words with their neighbours."""
+    random = np.random.RandomState(11)
+    names = list(vocabulary(words))
+    chosen = np.minimum(random.zipf(1.3, (pairs, 11)) - 1, words - 1)
+    counts = np.bincount(chosen.ravel(), minlength=words) + 1
+    data = os.path.join(folder, "data")
+    os.makedirs(data, exist_ok=True)
+    for name, value in (("idx2word", names), ("wc", dict(zip(names, counts.tolist(), strict=True))),
+                        ("train", [(int(row[0]), [int(word) for word in row[1:]]) for row in chosen])):
+        with open(os.path.join(data, f"{name}.dat"), "wb") as file:
+            pickle.dump(value, file)
+
+
+def movielens_lines(folder, path="ratings.dat", separator="::", users=1000, items=1500, rows=6000):
+    """Lines of a user, an item, a rating and a time, as in MovieLens; every user and every item is there."""
+    random = np.random.RandomState(12)
+    who = np.concatenate([np.arange(1, users + 1), random.randint(1, users + 1, rows)])
+    what = np.concatenate([np.arange(1, users + 1) % items + 1, np.arange(rows) % items + 1])
+    ratings = 1 + (who * 7 + what * 3) % 5
+    _write(os.path.join(folder, path), [separator.join(map(str, row)) for row in zip(who, what, ratings, what, strict=True)])
+
+
+def movielens_100k(folder):
+    """The file ``u.data``, where the program looks for it."""
+    movielens_lines(folder, "data/ml-100k/u.data", "\t")
+    _write(os.path.join(folder, "data", "ml-100k.zip"), [])

@@ -221,7 +221,7 @@ def test_what_exists_for_old_programs_alone_loads_when_it_is_named():
     assert done.returncode == 0, done.stderr
     loaded, listed = json.loads(done.stdout)
     assert loaded == []
-    named = ("log", "monitor", "names", "operator", "runtime", "test_checks", "test_utils", "util", "visualization")
+    named = ("log", "monitor", "names", "operator", "registry", "runtime", "test_checks", "test_utils", "util", "visualization")
     assert listed == ["sparsekit.compat", *(f"sparsekit.compat.{name}" for name in named)]
 
 

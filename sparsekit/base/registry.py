@@ -9,11 +9,14 @@ from typing import Any, Generic, TypeVar
 from .errors import DTypeError, SparsekitError, UnknownNameError, expected
 from .warn import warn_user
 
-__all__ = ["Registry"]
+__all__ = ["Registry", "registries"]
 
 
 Base = TypeVar("Base")
 Class = TypeVar("Class", bound=type)
+
+#: The registry of each base.
+registries: dict[type, Registry[Any]] = {}
 
 
 class Registry(Generic[Base]):
@@ -29,6 +32,7 @@ class Registry(Generic[Base]):
     def __init__(self, base: type[Base], kind: str) -> None:
         self.base, self.kind = base, kind
         self.classes: dict[str, type[Base]] = {}
+        registries[base] = self
 
     def register(self, cls: Class, name: str | None = None) -> Class:
         """Make a class known under its name in lower case, or under another; usable as a decorator.

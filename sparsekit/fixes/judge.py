@@ -24,6 +24,9 @@ CANCELLED = 1e-6
 
 Values = npt.NDArray[Any]  # Any: numbers of any type
 
+#: Differences that a verdict names; it counts the others.
+NAMED = 3
+
 
 class Answer(NamedTuple):
     """How two runs agree.
@@ -55,7 +58,8 @@ class Answer(NamedTuple):
 
     def _words(self) -> str:
         if self.differences:
-            return "; ".join(self.differences)
+            more = len(self.differences) - NAMED
+            return "; ".join(self.differences[:NAMED]) + (f"; and {more} other differences" if more > 0 else "")
         if self.exact:
             return "to the last bit"
         if self.loss is None:

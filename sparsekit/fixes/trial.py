@@ -208,7 +208,8 @@ class _Trial:
             return "The step returns no numbers and holds no weights: nothing can be compared. Let it return its loss."
         apart = identical(self.original, again)
         if apart:
-            return f"Two runs of the unchanged program differ ({apart}), so no fix can be compared with it."
+            return (f"Two runs of the unchanged program differ ({apart}), so no fix can be compared with it; without numbers "
+                    "from the clock or from processes and threads of its own they would not.")
         turned = self.original.turned
         if turned is not None and len(self.original.losses) > 1 and not identical(self.original, turned):  # it repeats none
             self.original.turned = None

@@ -156,7 +156,9 @@ class EvalMetric:
         self.sum_metric = 0.0
 
     def _value(self, total: float, count: int) -> float:
-        return total / count if count else float("nan")
+        value: Any = total / count if count else float("nan")  # Any: functions of arrays give arrays of one element
+        number: float = value.item() if getattr(value, "size", 0) == 1 else value
+        return number
 
     def get(self) -> tuple[Any, Any]:
         """The name and the value since the last ``reset_local``; nan without any batch."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from ..base.errors import ShapeError, UnknownNameError, UnsupportedError
+from ..base.warn import warn_user
 from ..ndarray.ndarray import NDArray
 from .base import EvalMetric, alias, check_label_shapes, pairs, register
 
@@ -32,13 +33,24 @@ class _Distance(EvalMetric):
         return float(numpy.square(difference).mean(dtype=numpy.float64))
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Add a batch of numbers and predictions of the same shape; (batch,) and (batch, 1) are equivalent."""
+        """Add a batch of numbers and predictions of the same shape; (batch,) and (batch, 1) are equivalent.
+
+        Other shapes broadcast, with a warning.
+        """
         for label, pred in pairs(labels, preds):
             label, pred = (array.reshape(-1, 1) if array.ndim == 1 else array for array in (label, pred))
             if label.shape != pred.shape:
-                raise ShapeError(f"Labels of shape {label.shape} do not match predictions of shape {pred.shape}.",
-                                 hint="pass one label for each predicted number.")
+                self._broadcast(label.shape, pred.shape)
             self._add(self._distance(label - pred), 1)
+
+    def _broadcast(self, label: tuple[int, ...], pred: tuple[int, ...]) -> None:
+        """Warn of shapes that only broadcast, and refuse those that do not."""
+        hint = "pass one label for each predicted number."
+        try:
+            numpy.broadcast_shapes(label, pred)
+        except ValueError:
+            raise ShapeError(f"Labels of shape {label} do not match predictions of shape {pred}.", hint=hint) from None
+        warn_user(f"{self.name} of labels of shape {label} and predictions of shape {pred} compares each with several: {hint}")
 
 
 @register

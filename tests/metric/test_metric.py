@@ -175,7 +175,7 @@ def test_auc_refuses_what_has_no_area():
     ("mx.metric.CrossEntropy().update(mx.nd.array([-1]), shares(1, 2))", mx.RowIndexError),
     ("mx.metric.Perplexity(None).update(mx.nd.array([2]), shares(1, 2))", mx.RowIndexError),
     ("mx.metric.PCC().update(mx.nd.array([-1]), mx.nd.array([1]))", mx.RowIndexError),
-    ("mx.metric.MSE().update(wave(3), wave(3, 4))", mx.ShapeError),
+    ("mx.metric.MSE().update(wave(3), wave(4, 5))", mx.ShapeError),
     ("mx.metric.F1(average='weighted')", mx.UnknownNameError),
     ("mx.metric.CompositeEvalMetric().get_metric(0)", mx.RowIndexError),
     ("mx.metric.Accuracy().update([[1, 2]], [[1, 2]])", mx.DTypeError),
@@ -183,6 +183,26 @@ def test_auc_refuses_what_has_no_area():
 def test_what_mxnet_lets_pass(call, error, names):
     with pytest.raises(error, match="Hint"):
         eval(call, names)
+
+
+@pytest.mark.parametrize(("name", "value"), [("mae", 1.0), ("mse", 5 / 3), ("rmse", (5 / 3) ** 0.5)])
+def test_distances_of_arrays_that_broadcast_are_mxnets_with_a_warning(name, value):
+    metric = mx.metric.create(name)
+    with pytest.warns(UserWarning, match=rf"{name} of labels of shape \(2, 1\) .*\(2, 3\).*one label") as caught:
+        metric.update(mx.nd.array([0, 1]), mx.nd.array([[0, 1, 2], [1, 2, 3]]))
+    assert metric.get()[1] == pytest.approx(value, rel=1e-6)
+    assert caught[0].filename == __file__
+
+
+def test_values_of_functions_that_give_arrays_of_one_element_are_numbers():
+    class Own(mx.metric.EvalMetric):
+        def update(self, labels, preds):
+            self.sum_metric, self.num_inst = self.sum_metric + abs(labels - preds).asnumpy(), self.num_inst + 1
+
+    for metric in (mx.metric.np(lambda label, pred: np.abs(label - pred)), Own("own")):
+        metric.update(mx.nd.array([1]), mx.nd.array([3]))
+        (_, value), = metric.get_name_value()
+        assert f"{value:f}" == "2.000000"
 
 
 def test_numpy_arrays_do_too(names):

@@ -7,6 +7,7 @@
 import builtins
 import importlib
 import os
+import random
 import runpy
 import sys
 import time
@@ -30,6 +31,7 @@ def prepare(mx):
     builtins.hash = lambda value, own=hash: zlib.crc32(value.encode()) if isinstance(value, str) else own(value)
     _draw_alike(mx)
     _in_file_order(mx.io, mx.test_utils)
+    mx.gluon.data.RandomSampler.__iter__ = lambda sampler: iter(range(len(sampler)))
     return mx
 
 
@@ -49,8 +51,12 @@ def _draw_alike(mx):
     def normal(loc=0, scale=1, shape=(1,), dtype=None, ctx=None, out=None, **_more):
         return filled(shape, drawn.normal(loc, scale, int(np.prod(shape))), out)
 
+    def randint(low, high, shape=(1,), dtype=None, ctx=None, out=None, **_more):
+        return filled(shape, drawn.randint(low, high, int(np.prod(shape))), out).astype(dtype or "int32")
+
     for module in (mx.random, mx.nd.random):
-        module.uniform, module.normal = uniform, normal
+        module.uniform, module.normal, module.randint = uniform, normal, randint
+    mx.nd.random_uniform, mx.nd.random_normal = uniform, normal
 
     def weights(self, name, arr):
         kind = type(self).__name__
@@ -220,6 +226,7 @@ def main(library, script, *arguments):
     mx = prepare(importlib.import_module(library))
     importlib.import_module(f"{library}.gluon.contrib.data.text").check_sha1 = lambda *args: True  # the text is ours
     np.random.seed(0)
+    random.seed(0)
     sys.argv = [script, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
     found = runpy.run_path(script, run_name="__main__")

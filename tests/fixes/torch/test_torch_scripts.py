@@ -198,6 +198,7 @@ def test_what_cannot_be_judged_is_said_in_one_sentence(fix):
     assert "No fix was tried. The step raises ValueError: no data" in printed.out
     _, printed = fix(SGD.replace("loss =", "loss = torch.rand(1, generator=torch.Generator().manual_seed(os.getpid())) *"))
     assert "Two runs of the unchanged program differ" in printed.out
+    assert "processes and threads of its own" in printed.out
 
 
 def test_the_written_test_holds_for_the_mended_script_only(fix, tmp_path):

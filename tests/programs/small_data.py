@@ -1,0 +1,182 @@
+"""Small data in the formats of public programs: the same files each time, made of seeds."""
+
+import gzip
+import os
+import pickle
+
+import numpy as np
+
+WORDS = ["the", "of", "a", "cat", "dog", "bird", "house", "tree", "sees", "finds", "likes", "big", "small", "old", "red", "then"]
+
+
+def _write(path, lines):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(line + "\n" for line in lines)
+
+
+def _sentences(count, seed, words=tuple(WORDS), longest=14):
+    """Sentences in which a word says what may come next."""
+    random = np.random.RandomState(seed)
+    for _ in range(count):
+        place, line = random.randint(len(words)), []
+        for _ in range(random.randint(4, longest)):
+            line.append(words[place])
+            place = (place * 5 + 1 + random.randint(3)) % len(words)
+        yield " ".join(line)
+
+
+def vocabulary(size):
+    """Words that differ in their letters alone, for vocabularies larger than a batch."""
+    return tuple("".join(chr(97 + number // 26 ** place % 26) for place in range(3)) for number in range(size))
+
+
+def text8(folder):
+    """One line of words, as in the file ``text8``."""
+    _write(os.path.join(folder, "data", "text8"), [" ".join(_sentences(900, 1, vocabulary(300)))])
+
+
+def ratings_and_negatives(folder, name="ml", users=60, items=80):
+    """The files of neural collaborative filtering: ratings to train and test with, and items that a user has not rated."""
+    random = np.random.RandomState(3)
+    train, test, negatives = [], [], []
+    for user in range(users):
+        liked = [item for item in range(items) if (user * 3 + item * 5) % 7 == 0]
+        train.extend(f"{user}\t{item}\t5\t{item}" for item in liked[1:])
+        test.append(f"{user}\t{liked[0]}\t5\t0")
+        others = np.setdiff1d(np.arange(items), liked)
+        negatives.append("\t".join(str(item) for item in random.choice(others, 30, replace=False)))
+    train.append(f"{users - 1}\t{items - 1}\t5\t0")
+    for file, lines in (("train-ratings", train), ("test-ratings", test), ("test-negative", negatives)):
+        _write(os.path.join(folder, name, f"{file}.csv"), lines)
+
+
+def movielens_csv(folder, path="ratings.csv", models=".", rows=1500):
+    """The file ``ratings.csv`` of MovieLens, and a folder for models."""
+    os.makedirs(os.path.join(folder, models), exist_ok=True)
+    random = np.random.RandomState(4)
+    users, items = random.randint(1, 120, rows), random.randint(1, 200, rows)
+    ratings = 1 + (users * 7 + items * 3) % 9 / 2
+    lines = [f"{user},{item},{rating},{1000 + row}"
+             for row, (user, item, rating) in enumerate(zip(users, items, ratings, strict=True))]
+    _write(os.path.join(folder, path), ["userId,movieId,rating,timestamp", *lines])
+
+
+def wordnet_triples(folder, name="WN18", entities=120, relations=4):
+    """Triples of a head, a relation and a tail, with the numbers of both."""
+    random = np.random.RandomState(5)
+    triples = sorted({(int(head), int(kind), int(head * (kind + 2) + 7 * kind) % entities)
+                      for head, kind in zip(random.randint(0, entities, 700), random.randint(0, relations, 700), strict=True)})
+    random.shuffle(triples)
+    data = os.path.join(folder, "data", name)
+    for file, part in (("train", triples[:320]), ("valid", triples[320:360]), ("test", triples[360:])):
+        _write(os.path.join(data, f"{file}.txt"), [f"e{head}\tr{kind}\te{tail}" for head, kind, tail in part])
+    _write(os.path.join(data, "entity_map.db"), [repr({f"e{number}": number for number in range(entities)})])
+    _write(os.path.join(data, "relation_map.db"), [repr({f"r{number}": number for number in range(relations)})])
+    for empty in ("param", "log"):
+        os.makedirs(os.path.join(folder, empty), exist_ok=True)
+
+
+def documents(folder, path="docs", count=160):
+    """A folder of documents, each about one of four topics."""
+    random = np.random.RandomState(6)
+    words = vocabulary(400)
+    for number in range(count):
+        topic = words[number % 4 * 100:number % 4 * 100 + 100]
+        chosen = [topic[min(99, int(place))] for place in random.exponential(15, 60)]
+        _write(os.path.join(folder, path, f"doc{number:03}.txt"), [" ".join(chosen)])
+
+
+def penn_treebank(folder, path="data/ptb"):
+    """Texts to train, validate and test a language model with."""
+    for name, count, seed in (("train", 400, 1), ("valid", 80, 2), ("test", 80, 3)):
+        _write(os.path.join(folder, path, f"{name}.txt"), list(_sentences(count, seed)))
+
+
+def labelled_sentences(folder, path="demo/data/umich-sentiment-train.txt", rows=400):
+    """Lines of a label and a sentence whose words follow from it."""
+    random = np.random.RandomState(7)
+    words = vocabulary(240)
+    lines = []
+    for _ in range(rows):
+        label = random.randint(2)
+        chosen = random.choice(120, random.randint(4, 9)) + 120 * label * (random.rand() < 0.9)
+        lines.append(f"{label}\t" + " ".join(words[place] for place in chosen))
+    _write(os.path.join(folder, path), lines)
+    os.makedirs(os.path.join(folder, "demo", "models"), exist_ok=True)
+
+
+def mnist_gz(folder):
+    """The four compressed files of MNIST."""
+    for name, rows, seed in (("train", 1024, 1), ("t10k", 256, 2)):
+        random = np.random.RandomState(seed)
+        labels = random.randint(0, 10, rows).astype(np.uint8)
+        images = random.randint(0, 80, (rows, 28, 28)).astype(np.uint8) * (random.rand(rows, 28, 28) < 0.1).astype(np.uint8)
+        for image, label in zip(images, labels, strict=True):
+            image[2 * label + 3:2 * label + 5] += 150
+        with gzip.open(os.path.join(folder, f"{name}-images-idx3-ubyte.gz"), "wb") as file:
+            file.write(np.array([2051, rows, 28, 28], ">i4").tobytes() + images.tobytes())
+        with gzip.open(os.path.join(folder, f"{name}-labels-idx1-ubyte.gz"), "wb") as file:
+            file.write(np.array([2049, rows], ">i4").tobytes() + labels.tobytes())
+
+
+# data of PyTorch programs: many rows, of which a batch touches few
+
+def user_item_lines(folder, path="data/tiny.txt", users=300, items=2000):
+    """Lines of a user and an item, in the order of time."""
+    random = np.random.RandomState(8)
+    _write(os.path.join(folder, path), [f"{user} {item}" for user in range(1, users + 1)
+                                        for item in random.choice(np.arange(1, items + 1), 12, replace=False)])
+
+
+def items_of_users(folder, path="data", users=300, items=2000, held=2):
+    """Lines of a user and its items, some of them in a file of their own to test with."""
+    random = np.random.RandomState(9)
+    train, test = [], []
+    for user in range(users):
+        chosen = [str(item) for item in random.choice(items, 12, replace=False)]
+        train.append(" ".join([str(user), *chosen[held:]]))
+        test.append(" ".join([str(user), *chosen[:held]]))
+    train[-1] += f" {items - 1}"
+    _write(os.path.join(folder, path, "train.txt"), train)
+    _write(os.path.join(folder, path, "test.txt"), test)
+
+
+def criteo_numbers(folder, rows=10000, size=400):
+    """Criteo's columns as numbers, with the number of values of each."""
+    random = np.random.RandomState(10)
+    numbers = np.concatenate([random.randint(0, 20, (rows, 13)), random.randint(0, size, (rows, 26))], axis=1)
+    labels = (numbers[:, 13] + numbers[:, 0] > size // 2).astype(int)
+    names = ",".join(f"c{column}" for column in range(39))
+    _write(os.path.join(folder, "data", "train.txt"),
+           [f"{names},label", *(",".join(map(str, [*row, label])) for row, label in zip(numbers, labels, strict=True))])
+    _write(os.path.join(folder, "data", "feature_sizes.txt"), [",".join(["1"] * 13 + [str(size)] * 26)])
+
+
+def skip_grams(folder, words=5000, pairs=6000):
+    """Pickles of a vocabulary and of words with their neighbours."""
+    random = np.random.RandomState(11)
+    names = list(vocabulary(words))
+    chosen = np.minimum(random.zipf(1.3, (pairs, 11)) - 1, words - 1)
+    counts = np.bincount(chosen.ravel(), minlength=words) + 1
+    data = os.path.join(folder, "data")
+    os.makedirs(data, exist_ok=True)
+    for name, value in (("idx2word", names), ("wc", dict(zip(names, counts.tolist(), strict=True))),
+                        ("train", [(int(row[0]), [int(word) for word in row[1:]]) for row in chosen])):
+        with open(os.path.join(data, f"{name}.dat"), "wb") as file:
+            pickle.dump(value, file)
+
+
+def movielens_lines(folder, path="ratings.dat", separator="::", users=1000, items=1500, rows=6000):
+    """Lines of a user, an item, a rating and a time, as in MovieLens; every user and every item is there."""
+    random = np.random.RandomState(12)
+    who = np.concatenate([np.arange(1, users + 1), random.randint(1, users + 1, rows)])
+    what = np.concatenate([np.arange(1, users + 1) % items + 1, np.arange(rows) % items + 1])
+    ratings = 1 + (who * 7 + what * 3) % 5
+    _write(os.path.join(folder, path), [separator.join(map(str, row)) for row in zip(who, what, ratings, what, strict=True)])
+
+
+def movielens_100k(folder):
+    """The file ``u.data``, where the program looks for it."""
+    movielens_lines(folder, "data/ml-100k/u.data", "\t")
+    _write(os.path.join(folder, "data", "ml-100k.zip"), [])

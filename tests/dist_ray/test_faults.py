@@ -111,14 +111,14 @@ def test_workers_that_other_programs_start_go_on_when_all_are_started_again(clus
                "np.savez(out, table=found['table'], dense=found['dense'], begun=found['begun'])\n"
                "mx.dist.disconnect()")
 
-    def generation(steps: int) -> list[Any]:
+    def life(steps: int) -> list[Any]:
         outs = [tmp_path / f"{rank}-{steps}.npz" for rank in range(2)]
         started = [subprocess.Popen([sys.executable, "-c", program, str(rank), str(steps), str(outs[rank])]) for rank in range(2)]
         assert [one.wait(300) for one in started] == [0, 0]
         return [np.load(out) for out in outs]
 
-    generation(STEPS - 9)
-    found = generation(STEPS)
+    life(STEPS - 9)
+    found = life(STEPS)
     assert min(int(one["begun"]) for one in found) >= 4
     same(found, wanted)
 

@@ -339,8 +339,8 @@ BENCHES: dict[str, Bench] = {
          "one round trip; AdaGrad runs on the servers."),
         "Bytes are those of arrays, counted by the worker: row numbers and values, sent and received.",
         "The whole model: 4 bytes a weight, pushed as a gradient and pulled.",
-        ("Plain actors of Ray with numpy: two actors with half of the table each, which wait for both workers in each step, as the "
-         "store does; the same workers step by them and by the store, in alternate blocks."),
+        ("Plain actors of Ray with numpy: two actors with half of the table each, which wait for both workers in each step, as "
+         "the store does; the same workers step by them and by the store, in alternate blocks."),
         ("What the cores allow: the time of one worker's step, twice, over the processor time of all processes of a step of two, "
          "shared by the cores."),
         ), alone=("`bench dist` measures only this library.", "leave out --rival.")),

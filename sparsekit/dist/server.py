@@ -21,13 +21,13 @@ import numpy as np
 
 from ..autograd import pause
 from ..base import rng
-from ..base.errors import LostDataError, LostWorkerError, MismatchError, SparsekitError, UpdateError, WaitTimeoutError
+from ..base.errors import LostWorkerError, MismatchError, SparsekitError, UpdateError, WaitTimeoutError
 from ..kernels.cpu.checksum import crc32
 from ..optimizer.states import applied_settings, arrays_of, random_of, restored
 from ..optimizer.updater import Updater
 from ..storage import RowSparse
 from .compression import unpack as unpack_bits
-from .files import PartFile, bytes_of
+from .files import PartFile, bytes_of, see_folder
 from .held import Held, Pending, owned, rows_of, total_of
 from .messages import Answer, Exchange, KeySpec, Setup, Waited, payload_bytes
 from .partition import Partition
@@ -151,9 +151,7 @@ class Server:
 
     async def _restored(self, setup: Setup, manifest: dict[str, Any] | None) -> None:  # Any: JSON
         self._begin(setup)
-        if setup.folder is not None and not (Path(setup.folder) / setup.token).exists():
-            raise LostDataError(f"Server {self.index} on {os.uname().nodename} does not see the folder {setup.folder}.",
-                                hint="choose a folder= that all machines reach.")
+        see_folder(setup, f"Server {self.index}")
         if manifest is not None:
             await self._write(load, self, manifest)
 

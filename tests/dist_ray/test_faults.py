@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
-import time
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -93,14 +94,21 @@ def test_errors_of_workers_have_their_rank(cluster, jobs):
 
 
 def test_no_room_and_nobody_at_an_address_are_named_in_time(cluster, jobs):
-    start = time.monotonic()
     with pytest.raises(mx.NoRoomError, match="no room for 2 places"):
-        mx.dist.run(jobs.unequal, worker_options={"num_cpus": 64}, place_within=5.0)
-    assert time.monotonic() - start < 25
+        mx.dist.run(jobs.unequal, worker_options={"num_cpus": 64})
     program = ("import sparsekit as mx\ntry:\n    mx.dist.run(print, address='127.0.0.1:9')\n"
                "except mx.NoClusterError as error:\n    print(error)")
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, cwd=ROOT)
     assert "There is no Ray cluster at '127.0.0.1:9'" in found.stdout, found.stderr
+
+
+def test_another_version_of_ray_is_named(cluster):
+    program = ("import ray, sparsekit as mx\nray.__version__ = '2.0.0'\ntry:\n"
+               f"    mx.dist.run(print, address={cluster.address!r})\n"
+               "except mx.NoClusterError as error:\n    print(error)")
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert re.search(r"There is no Ray cluster at .* that this process can join: .*2\.0\.0", found.stdout), found.stderr
+    assert metadata.version("ray") in found.stdout
 
 
 def test_workers_that_other_programs_start_go_on_when_all_are_started_again(cluster, jobs, tmp_path, wanted):

@@ -22,7 +22,7 @@ import pytest
 from .conftest import ROOT, until
 from .jobs import alone
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(1500)]
 
 STEPS, PACE = 60, 0.1
 PORT, HUB = 6399, "skhub"
@@ -105,7 +105,7 @@ class Machine:
     def start(self, log: Path) -> None:
         """Start the node; the first one is the head."""
         how = ([f"--address={HEAD}"] if self.address != HEAD.partition(":")[0] else
-               ["--head", f"--port={PORT}", f"--temp-dir={PLACE}", "--include-dashboard=false"])
+               ["--head", f"--port={PORT}", f"--temp-dir={PLACE}", "--include-dashboard=false", "--include-log-monitor=false"])
         with log.open("a") as file:
             self.node = subprocess.Popen(self.within(
                 sys.executable, "-P", "-m", "ray.scripts.scripts", "start", *how, f"--node-ip-address={self.address}",
@@ -136,7 +136,11 @@ HEAD = f"10.77.0.1:{PORT}"
 def alive(machine: Machine) -> int:
     """How many machines of the cluster live, as one of them sees it."""
     program = f"import ray; ray.init({HEAD!r}, logging_level='ERROR'); print(sum(one['Alive'] for one in ray.nodes()))"
-    found = subprocess.run(machine.within(sys.executable, "-c", program), capture_output=True, text=True, env=ENVIRONMENT)
+    try:
+        found = subprocess.run(machine.within(sys.executable, "-c", program), capture_output=True, text=True, env=ENVIRONMENT,
+                               timeout=60)
+    except subprocess.TimeoutExpired:  # Ray waits long for a head that is not there
+        return 0
     return int(found.stdout.split()[-1]) if found.returncode == 0 else 0
 
 

@@ -509,7 +509,7 @@ class Client:
         setup = self.setup
         if setup.folder is None or self._writing or any(mark > self.steps for mark in self._marks):
             return
-        ahead = 1 if self.mode == "sync" else AHEAD if setup.staleness is None else setup.staleness
+        ahead = 0 if self.mode == "sync" else AHEAD if setup.staleness is None else setup.staleness
         step = self.steps + 2 + ahead
         due = (step % setup.every == 0 if setup.every else
                setup.seconds is not None and self._clock() - self._marked_at > setup.seconds)

@@ -410,8 +410,8 @@ class Server:
             return
         before = self.done[rank]
         least = max((mark for mark in self._marks if mark <= before), default=0)
-        if self.mode == "sync":  # where pulls wait for all anyway
-            least = max(least, before - 1)
+        if self.mode == "sync":  # pulls wait for all anyway, so pushes do not wait for the end of the step before them
+            least = max(least, before if ends else before - 1)
         await self._until(call, rank, lambda: self._floor() >= least, lambda: Waited(
             None, least, tuple(one for one in self.present if self.done[one] < least)))
         if number <= self._taken.get(rank, 0):  # the same message has come again, and has been taken meanwhile

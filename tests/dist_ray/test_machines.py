@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,8 +29,6 @@ STEPS, PACE = 60, 0.1
 PORT, HUB = 6399, "skhub"
 #: Seconds within which a run must have ended after a fault.
 LIMIT = 240.0
-#: Where each machine has a file system of its own; the name is short, as sockets lie in it.
-PLACE = "/tmp/skm"
 
 ENVIRONMENT = {**os.environ, "RAY_health_check_period_ms": "1000", "RAY_health_check_timeout_ms": "2000",
                "RAY_health_check_failure_threshold": "5", "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0",
@@ -63,9 +62,10 @@ def send(pids: set[int], how: signal.Signals) -> None:
 
 
 class Machine:
-    """A network namespace with a Ray node."""
+    """A network namespace with a Ray node, and a file system of its own at a place."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, place: str) -> None:
+        self.place = place
         self.name, self.cable, self.address = f"sk{number}", f"skv{number}", f"10.77.0.{number}"
         ip("netns", "add", self.name)
         ip("link", "add", self.cable, "type", "veth", "peer", "name", "eth0", "netns", self.name)
@@ -75,7 +75,7 @@ class Machine:
         for device in ("eth0", "lo"):
             ip("-n", self.name, "link", "set", device, "up")
         self.holder = subprocess.Popen(["ip", "netns", "exec", self.name, "unshare", "-m", "sh", "-c",
-                                        f"mount -t tmpfs tmpfs {PLACE} && echo ready && exec sleep 100000"],
+                                        f"mount -t tmpfs tmpfs {place} && echo ready && exec sleep 100000"],
                                        stdout=subprocess.PIPE, text=True)
         assert self.holder.stdout is not None
         assert self.holder.stdout.readline() == "ready\n"
@@ -88,7 +88,7 @@ class Machine:
     def start(self, log: Path) -> None:
         """Start the node; the first one is the head."""
         how = ([f"--address={HEAD}"] if self.address != HEAD.partition(":")[0] else
-               ["--head", f"--port={PORT}", f"--temp-dir={PLACE}", "--include-dashboard=false", "--include-log-monitor=false"])
+               ["--head", f"--port={PORT}", f"--temp-dir={self.place}", "--include-dashboard=false", "--include-log-monitor=false"])
         with log.open("a", encoding="utf-8") as file:
             self.node = subprocess.Popen(self.within(
                 sys.executable, "-P", "-m", "ray.scripts.scripts", "start", *how, f"--node-ip-address={self.address}",
@@ -134,13 +134,13 @@ def machines(tmp_path: Path) -> Iterator[list[Machine]]:
     reason = why_not()
     if reason:
         pytest.skip(reason)
-    os.makedirs(PLACE, exist_ok=True)
+    place = tempfile.mkdtemp(prefix="m", dir="/tmp")  # its name is short, as sockets lie in it
     ip("netns", "add", HUB)
     found: list[Machine] = []
     try:
         ip("-n", HUB, "link", "add", "br0", "type", "bridge")
         ip("-n", HUB, "link", "set", "br0", "up")
-        found += [Machine(1), Machine(2)]
+        found += [Machine(1, place), Machine(2, place)]
         for count, one in enumerate(found, 1):
             for _ in range(3):  # Ray gives up a machine that takes half a minute to start
                 one.start(tmp_path / f"{one.name}.log")
@@ -153,7 +153,7 @@ def machines(tmp_path: Path) -> Iterator[list[Machine]]:
         for one in found:
             one.end()
         ip("netns", "del", HUB)
-        shutil.rmtree(PLACE, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,8 @@ class Machine:
     def start(self, log: Path) -> None:
         """Start the node; the first one is the head."""
         how = ([f"--address={HEAD}"] if self.address != HEAD.partition(":")[0] else
-               ["--head", f"--port={PORT}", f"--temp-dir={self.place}", "--include-dashboard=false", "--include-log-monitor=false"])
+               ["--head", f"--port={PORT}", f"--temp-dir={self.place}", "--include-dashboard=false",
+                "--include-log-monitor=false"])
         with log.open("a", encoding="utf-8") as file:
             self.node = subprocess.Popen(self.within(
                 sys.executable, "-P", "-m", "ray.scripts.scripts", "start", *how, f"--node-ip-address={self.address}",

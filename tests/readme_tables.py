@@ -128,19 +128,23 @@ def models() -> Iterator[str]:
 def machines() -> Iterator[str]:
     """The rows of servers and workers on one machine."""
     record = json.loads((ROOT / "profiles" / "dist.json").read_text(encoding="utf-8"))
-    trip, push, column, step, wire, _, killed = (
+    trip, push, column, step, wire, _, killed, *_ = (
         {name: written(row["median"], one["unit"]) for name, row in one["rows"].items()} for one in record["sections"])
-    journal, none, alone = "with a journal", "without a journal", "in one process, without a journal"
     rows, whole = wire.values()
     gain, cores, most = re.findall(r"[\d.]+(?= times| cores)", record["sections"][5]["fact"])
-    yield f"| one round trip, idle | {trip[journal]} |"
-    yield (f"| a push of 4 MB of rows to AdaGrad, and a pull of one row | {push[journal]}; without a journal {push[none]}; "
-           f"in one process, without Ray, {push[alone]} |")
-    yield f"| 40,000 × 1 pushed and pulled | {column[journal]} |"
-    yield f"| a step of 2 workers, 20,000,000 × 1, batch 512 | {step[journal]}; without a journal {step[none]} |"
+    yield f"| one round trip, idle | {next(iter(trip.values()))} |"
+    yield f"| a push of 4 MB of rows to AdaGrad, and a pull of one row | {compared(push)} |"
+    yield f"| 40,000 × 1 pushed and pulled | {next(iter(column.values()))} |"
+    yield f"| a step of 2 workers, 20,000,000 × 1, batch 512 | {compared(step)} |"
     yield f"| bytes on the wire in that step | {rows}; the whole model {whole} |"
     yield f"| 2 workers compared with 1, batch 8,192 | {gain}× the samples per second; {cores} cores allow at most {most}× |"
     yield f"| from `kill -9` of a server to the end of the step | {next(iter(killed.values()))} |"
+
+
+def compared(rows: dict[str, str]) -> str:
+    """The figure of the first contender, and those of the others behind their names."""
+    first, *others = rows.items()
+    return "; ".join([first[1], *(f"{name} {figure}" for name, figure in others)])
 
 
 def lines() -> list[str]:

@@ -331,7 +331,7 @@ BENCHES: dict[str, Bench] = {
             "`bench lstm` measures only this library.", "`sparsekit bench models --rival …` compares with other libraries.")),
     "dist": Bench(
         ("Measure training with servers and workers: a trip, a push, snapshots, two workers, a killed "
-         "server, bytes on the wire."),
+         "server, bytes on the wire, plain actors of Ray."),
         "Servers and workers on one machine", (5, 1), dist.measure, (
         "Workers and servers are processes of this machine, started by Ray; what they send crosses no cable.",
         "Snapshots are written to the folder for temporary files, every 5 s.",
@@ -339,6 +339,8 @@ BENCHES: dict[str, Bench] = {
          "one round trip; AdaGrad runs on the servers."),
         "Bytes are those of arrays, counted by the worker: row numbers and values, sent and received.",
         "The whole model: 4 bytes a weight, pushed as a gradient and pulled.",
+        ("Plain actors of Ray with numpy: two actors with half of the table each, which wait for both workers in each step, as "
+         "the store does; the same workers step by them and by the store, in alternate blocks."),
         ("What the cores allow: the time of one worker's step, twice, over the processor time of all processes of a step of two, "
          "shared by the cores."),
         ), alone=("`bench dist` measures only this library.", "leave out --rival.")),

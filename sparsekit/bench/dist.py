@@ -5,6 +5,7 @@ The functions at the end are what workers run; ``mx.dist.run`` starts them.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import statistics
@@ -39,12 +40,14 @@ SIZES: dict[str, dict[str, int]] = {
     "training": {"features": 20_000_000, "batch": 512, "stored": 40, "steps": 300},
     "heavy": {"features": 20_000_000, "batch": 8192, "stored": 40, "steps": 12},
     "recovery": {"features": 1_000_000, "batch": 512, "stored": 40, "steps": 40},
+    "beside": {"steps": 60, "blocks": 6},
 }
 QUICK: dict[str, dict[str, int]] = {
     "trips": {"calls": 2, "megabytes": 1, "mxnet_rows": 400},
     "training": {"features": 100_000, "batch": 16, "stored": 5, "steps": 5},
     "heavy": {"features": 100_000, "batch": 64, "stored": 5, "steps": 3},
     "recovery": {"features": 1000, "batch": 16, "stored": 5, "steps": 8},
+    "beside": {"steps": 3, "blocks": 2},
 }
 
 
@@ -53,7 +56,7 @@ def measure(session: Session) -> None:
     session.report.versions["ray"] = str(optional_import("ray", "dist", "`sparsekit bench dist`").__version__)
     mx.dist.connect()
     try:
-        for make in (_trips, _trainings, _recovery):
+        for make in (_trips, _trainings, _recovery, _beside):
             make(session.report, QUICK if session.quick else SIZES)
     finally:
         mx.dist.disconnect()
@@ -74,10 +77,10 @@ def _job(work: Callable[..., Any], sizes: dict[str, Any], **settings: object) ->
 
 
 def _trips(report: Report, sizes: dict[str, dict[str, int]]) -> None:
-    """A trip, a push and MXNet's 40,000 x 1, with one worker and one server, with and without snapshots."""
-    names = {what: [Contender(name, float) for name in (*WITH_AND_WITHOUT, WITHOUT_RAY)] for what in ("trip", "push", "column")}
+    """A trip, a push and MXNet's 40,000 x 1, with one worker and one server, without and with snapshots."""
+    names = {what: [Contender(name, float) for name in (*WITHOUT_AND_WITH, WITHOUT_RAY)] for what in ("trip", "push", "column")}
     for _ in _rounds(report):
-        jobs = [_job(trips, sizes["trips"], seconds=seconds)[0] for seconds in (SECONDS, None)]
+        jobs = [_job(trips, sizes["trips"], seconds=seconds)[0] for seconds in (None, SECONDS)]
         jobs += LocalCluster().run(functools.partial(trips, **sizes["trips"]))
         for what, contenders in names.items():
             for contender, found in zip(contenders, jobs, strict=True):
@@ -87,19 +90,19 @@ def _trips(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     report.add(f"push and pull of {sizes['trips']['mxnet_rows']:,} x 1", "ms", names["column"])
 
 
-WITH_AND_WITHOUT = ("with snapshots", "without snapshots")
+WITHOUT_AND_WITH = ("without snapshots", "with snapshots")
 #: Seconds between two snapshots.
 SECONDS = 5.0
 #: The client's and the server's part of it.
-WITHOUT_RAY = "in one process, without snapshots"
+WITHOUT_RAY = "in one process, without Ray"
 
 
 def _trainings(report: Report, sizes: dict[str, dict[str, int]]) -> None:
-    """Steps with and without snapshots, samples per second of one and of two workers, and bytes on the wire."""
-    steps = [Contender(name, float) for name in WITH_AND_WITHOUT]
+    """Steps without and with snapshots, samples per second of one and of two workers, and bytes on the wire."""
+    steps = [Contender(name, float) for name in WITHOUT_AND_WITH]
     wire = Contender("rows that the batch needs", float)
     for number in _rounds(report):
-        order = [*zip(steps, (SECONDS, None), strict=True)]
+        order = [*zip(steps, (None, SECONDS), strict=True)]
         for contender, seconds in order if number % 2 else reversed(order):
             found = _job(training, sizes["training"], workers=2, servers=2, seconds=seconds)
             contender.values.append(max(one["seconds"] for one in found) * 1e3)
@@ -151,7 +154,27 @@ def _recovery(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     report.add("kill -9 of a server, until training goes on: {features:,} x 1".format(**sizes["recovery"]), "s", [killed])
 
 
+def _beside(report: Report, sizes: dict[str, dict[str, int]]) -> None:
+    """A step beside one of plain actors of Ray that hold numpy arrays, by the same workers in alternate blocks of steps."""
+    ray: Any = optional_import("ray", "dist", "`sparsekit bench dist`")
+    for count, width in TABLES:
+        contenders = [Contender("plain actors of Ray, with numpy", float), Contender("sparsekit", float)]
+        for _ in _rounds(report):
+            plain = [ray.remote(PlainServer).options(num_cpus=0).remote(ROWS // 2, width) for _ in range(2)]
+            found = _job(beside, {**sizes["beside"], "count": count, "width": width, "plain": plain}, workers=2, servers=2,
+                         seconds=None)
+            for one in plain:
+                ray.kill(one)
+            for contender, blocks in zip(contenders, zip(*(one["seconds"] for one in found), strict=True), strict=True):
+                contender.values.append(statistics.median(max(both) for both in zip(*blocks, strict=True)) * 1e3)
+        report.add(f"a step of 2 workers and 2 servers: {count:,} rows of {ROWS:,} x {width}, SGD", "ms", contenders,
+                   against=contenders[0].name)
+
+
 # --------------------------------------------------------------------------- what workers run
+
+#: Rows of the table of ``beside``, of which each server holds half, and what a step moves: rows, and numbers in each.
+ROWS, TABLES = 1_000_000, ((100, 1), (2000, 64), (20_000, 64))
 
 #: Columns of the weight whose pushes are timed: 64 bytes a row.
 WIDTH = 16
@@ -268,3 +291,67 @@ def recovery(features: int, batch: int, stored: int, steps: int, folder: str) ->
             kv.flush()
             seconds = time.time() - float(killed.read_text(encoding="utf-8"))
     return {"seconds": seconds, "sum": float(weight.data.asnumpy().astype(np.float64).sum())}
+
+
+class PlainServer:
+    """What a program would write without this library: an actor of Ray whose steps wait for both workers."""
+
+    def __init__(self, rows: int, width: int) -> None:
+        self.table = np.zeros((rows, width), "f")
+        self.pushed: dict[int, tuple[Array, Array]] = {}
+        self.changed = asyncio.Event()
+
+    async def step(self, rank: int, rows: Array, gradient: Array, wanted: Array) -> Array:
+        """Make a step with the gradients of both workers, and give the rows that this one needs next."""
+        self.pushed[rank] = rows, gradient
+        changed = self.changed
+        if len(self.pushed) < 2:
+            await changed.wait()
+        else:
+            for _, (places, values) in sorted(self.pushed.items()):
+                self.table[places] -= 0.1 * values
+            self.pushed, self.changed = {}, asyncio.Event()
+            changed.set()
+        found: Array = self.table[wanted]
+        return found
+
+
+def beside(count: int, width: int, steps: int, blocks: int, plain: list[Any]) -> dict[str, Any]:  # Any: Ray's actors
+    """Seconds of a step in each block of steps, of ``plain`` servers and of a store: ``count`` rows of a table each."""
+    ray: Any = optional_import("ray", "dist", "`sparsekit bench dist`")
+    kv = mx.kv.create("dist_sync")
+    kv.init("weight", mx.nd.sparse.zeros("row_sparse", (ROWS, width)))
+    kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.1))
+    kv.resume()
+    random = np.random.default_rng(kv.rank)
+    ids = [np.unique(random.integers(0, ROWS, count)) for _ in range(steps + 1)]
+    gradients = [random.normal(size=(len(one), width)).astype("f") for one in ids]
+    weight, out = mx.nd.sparse.zeros("row_sparse", (ROWS, width)), np.empty((count, width), "f")
+    numbers = [mx.nd.array(one, dtype="int64") for one in ids]
+    pushed = [mx.nd.sparse.row_sparse_array((values, one), shape=(ROWS, width))
+              for values, one in zip(gradients, ids, strict=True)]
+
+    def parts(rows: Array, values: Array) -> list[tuple[Array, Array]]:
+        half = int(np.searchsorted(rows, ROWS // 2))
+        return [(rows[:half], values[:half]), (rows[half:] - ROWS // 2, values[half:])]
+
+    def plain_step(step: int) -> None:
+        wanted = ids[step + 1]
+        sent = [server.step.remote(kv.rank, *part, rows) for server, part, (rows, _) in zip(
+            plain, parts(ids[step], gradients[step]), parts(wanted, wanted), strict=True)]
+        np.concatenate(ray.get(sent), out=out[:len(wanted)])
+
+    def own_step(step: int) -> None:
+        kv.push_pull_rows("weight", pushed[step], out=weight, row_ids=numbers[step + 1])
+        kv.end_step()
+
+    found: tuple[list[float], list[float]] = ([], [])
+    for block in range(blocks + 1):
+        for times, step in zip(found, (plain_step, own_step), strict=True):
+            kv.barrier()
+            start = time.perf_counter()
+            for number in range(steps):
+                step(number)
+            if block:  # the first one is not counted: Ray maps its shared memory in it
+                times.append((time.perf_counter() - start) / steps)
+    return {"seconds": found}

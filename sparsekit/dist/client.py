@@ -19,7 +19,7 @@ from ..base import rng
 from ..base.errors import DistError, MismatchError, ParameterNameError, UnsupportedError, WaitTimeoutError
 from ..base.plain_data import decoded, encoded
 from .compression import pack
-from .messages import Answer, Exchange, KeySpec, Pull, Push, Waited, id_type, payload_bytes, row_ids
+from .messages import Answer, Exchange, KeySpec, Pull, Push, Waited, payload_bytes
 from .partition import Partition, placed
 from .seen import ClientNotes
 from .server import AHEAD
@@ -366,8 +366,7 @@ class Client:
                 cut = self._partition(key)
                 for shard, local, places in ((one, None, None) for one in cut.holders) if rows is None else cut.split(rows):
                     if local is None or len(local):
-                        ids = None if local is None else row_ids(local, cut.count(shard))
-                        pulls[shard].append((Pull(key, self.step(key), ids), number, places))
+                        pulls[shard].append((Pull(key, self.step(key), local), number, places))
             answers = self._exchange([tuple(pull for pull, _, _ in some) for some in pulls])
             found = [np.empty(self.spec(key).shape if rows is None else (len(rows), *self.spec(key).shape[1:]),
                               self.spec(key).dtype) for key, rows in wanted]
@@ -605,7 +604,7 @@ def _cut(cut: Partition, rows: Array | None, values: Array) -> Iterator[tuple[in
             own[...] = values
         else:
             np.take(values, places, axis=0, out=own, mode="clip")  # without it, numpy would fill a second array
-        yield shard, local.astype(id_type(cut.count(shard))), own
+        yield shard, local, own
 
 
 def _nonzero(rows: Array | None, values: Array) -> tuple[Array | None, Array]:

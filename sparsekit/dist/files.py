@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import random
 import re
+import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,11 +26,29 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from ..base.types import Array
+    from .messages import Setup
 
-__all__ = ["DamagedError", "Layout", "PartFile", "Snapshots", "bytes_of", "read_part"]
+__all__ = ["DamagedError", "Layout", "PartFile", "Snapshots", "bytes_of", "read_part", "see_folder"]
+
+#: Seconds in which a machine must see the folder of a run.
+SEEN = 8.0
 
 _MANIFEST = re.compile(r"step-(\d{9,})\.(\d+)\.json")
 _PART = re.compile(r"step-(\d{9,})\.(\d+)\.part-\d+")
+
+
+def see_folder(setup: Setup, who: str) -> None:
+    """Raise ``LostDataError`` unless this machine sees the folder of a run, in time: a folder of a network may not answer."""
+    if setup.folder is None:
+        return
+    seen: list[bool] = []
+    token = Path(setup.folder) / setup.token
+    thread = threading.Thread(target=lambda: seen.append(token.exists()), daemon=True)
+    thread.start()
+    thread.join(SEEN)
+    if not any(seen):
+        raise LostDataError(f"{who} on {platform.node()} does not see the folder {setup.folder}.",
+                            hint="choose a folder= that all machines reach.")
 
 
 class DamagedError(LostDataError):

@@ -79,7 +79,7 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
         staleness: int | None = None, timeout: float = 120.0, address: str | None = None, args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None, restarts: int = 3, frozen_after: float = 30.0, strict: bool = False,
         worker_options: Mapping[str, object] | None = None, server_options: Mapping[str, object] | None = None,
-        profile: bool = False, place_within: float = 10.0) -> list[Any]:
+        profile: bool = False, place_within: float = 8.0) -> list[Any]:
     """Run a function in several processes that train one model together, and return what each of them returns.
 
     In each process, ``mx.kv.create("dist_sync")`` makes a store whose values are kept by the servers.  Its ``rank`` and

@@ -13,8 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array, DType
 
-__all__ = ["Answer", "Exchange", "Key", "KeySpec", "Payload", "Pull", "Push", "Setup", "Waited", "id_type", "payload_bytes",
-           "row_ids"]
+__all__ = ["Answer", "Exchange", "Key", "KeySpec", "Payload", "Pull", "Push", "Setup", "Waited", "id_type", "payload_bytes"]
 
 #: A key of a store.
 Key: TypeAlias = "str | int"
@@ -197,15 +196,10 @@ def payload_bytes(message: object) -> int:  # object: a message, or what stands 
     if isinstance(message, np.ndarray):
         return message.nbytes
     if isinstance(message, (tuple, list)):
-        return sum(payload_bytes(part) for part in message)
-    return sum(payload_bytes(part) for part in message.values()) if isinstance(message, dict) else 0
+        return sum(map(payload_bytes, message))
+    return sum(map(payload_bytes, message.values())) if isinstance(message, dict) else 0
 
 
 def id_type(count: int) -> DType:
     """The type in which row numbers below ``count`` travel: int32 where that holds them."""
     return np.dtype(np.int32 if count <= np.iinfo(np.int32).max else np.int64)
-
-
-def row_ids(rows: Array, count: int) -> Array:
-    """Row numbers below ``count`` in the type that travels."""
-    return rows.astype(id_type(count), copy=False)

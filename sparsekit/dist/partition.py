@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..base.errors import RowIndexError
+from .messages import id_type
 
 if TYPE_CHECKING:
     from ..base.types import Array
@@ -62,8 +63,8 @@ class Part(NamedTuple):
     Attributes
     ----------
     shard : int
-    rows : array of int64
-        Local rows, in the order of the rows that were split.
+    rows : array of int32 or int64
+        Local rows, in the order of the rows that were split, in the type that travels.
     places : array or slice
         Where these stand among the rows that were split.
     """
@@ -103,6 +104,11 @@ class Partition:
             self.block = int(number)
         self.blocks = -(-self.rows // self.block)
         first = int(self._begins(np.zeros(1, np.int64))[0])
+        rounds, rest = divmod(self.rows, self.block * shards)
+        last = int(self._begins(np.array([rounds]))[0])
+        self._counts = [rounds * self.block + min(max(rest - (shard - last) % shards * self.block, 0), self.block)
+                        for shard in range(shards)]
+        self._split: tuple[Array, list[Part]] | None = None
         self.holders = tuple(sorted((first + place) % shards for place in range(min(max(1, self.blocks), shards))))
 
     def _begins(self, rounds: Array) -> Array:
@@ -115,9 +121,7 @@ class Partition:
 
     def count(self, shard: int) -> int:
         """Number of rows that a server holds."""
-        rounds, rest = divmod(self.rows, self.block * self.shards)
-        place = (shard - int(self._begins(np.array([rounds]))[0])) % self.shards
-        return rounds * self.block + min(max(rest - place * self.block, 0), self.block)
+        return self._counts[shard]
 
     def local_shape(self, shard: int) -> tuple[int, ...]:
         """Shape of the part of a server."""
@@ -138,25 +142,33 @@ class Partition:
     def split(self, rows: Array) -> list[Part]:
         """Ascending rows by the servers that hold them; every holder gets a part, of no rows perhaps.
 
+        The last split is remembered, as the gradient of a batch has the rows that were pulled for it.
+
         Raises
         ------
         RowIndexError
             If a row lies outside the value.
         """
-        rows = rows.astype(np.int64, copy=False)
-        if rows.size and not 0 <= rows.min() <= rows.max() < self.rows:
-            raise RowIndexError(f"Rows must be from 0 to {self.rows - 1}, got values from {rows.min()} to {rows.max()}.",
-                                hint=f"the value has {self.rows} rows.")
+        if self._split is None or not np.array_equal(rows, self._split[0]):
+            rows = rows.astype(np.int64)
+            if rows.size and not (rows[0] >= 0 and rows[-1] < self.rows):
+                raise RowIndexError(f"Rows must be from 0 to {self.rows - 1}, got values from {rows[0]} to {rows[-1]}.",
+                                    hint=f"the value has {self.rows} rows.")
+            self._split = rows, self._parts(rows)
+        return self._split[1]
+
+    def _parts(self, rows: Array) -> list[Part]:
         if len(self.holders) == 1:
-            return [Part(self.holders[0], rows, slice(None))]
-        block, within = np.divmod(rows, self.block)
-        rounds, place = np.divmod(block, self.shards)
-        local = rounds * self.block + within
-        owner = (place + self._begins(rounds)) % self.shards
+            shard = self.holders[0]
+            return [Part(shard, rows.astype(id_type(self.count(shard))), slice(None))]
+        block = rows // self.block  # much faster than divmod
+        rounds = block // self.shards
+        local = rounds * self.block + (rows - block * self.block)
+        owner = (block - rounds * self.shards + self._begins(rounds)) % self.shards
         found = []
         for shard in self.holders:
             places = np.flatnonzero(owner == shard)
-            found.append(Part(shard, local[places], places))
+            found.append(Part(shard, local[places].astype(id_type(self.count(shard))), places))
         return found
 
     def take(self, array: Array, shard: int, out: Array | None = None) -> Array:

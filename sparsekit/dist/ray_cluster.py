@@ -30,7 +30,6 @@ import numpy as np
 from ..base import rng
 from ..base.errors import (
     DistError,
-    LostDataError,
     LostServerError,
     LostWorkerError,
     NoClusterError,
@@ -42,7 +41,7 @@ from ..base.forking import load
 from ..base.optional import optional_import
 from . import launch, transport
 from .client import ReplacedError
-from .files import DamagedError, Snapshots
+from .files import DamagedError, Snapshots, see_folder
 from .head import MARK, clean_up
 from .messages import Setup, payload_bytes
 from .output import Outputs, redirect
@@ -73,7 +72,7 @@ PACKED = 1 << 16
 LONGEST_TEMPORARY = 20
 
 #: Seconds between two signs of life, between two looks, and in which Ray answers what it knows.
-BEAT, LOOK, SOON = 0.25, 0.1, 10.0
+BEAT, LOOK, SOON = 0.25, 0.1, 8.0
 
 #: What Ray reads from the environment when it is imported and started.
 ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
@@ -225,8 +224,9 @@ class Cluster:
             load_ray().init(address=address, log_to_driver=log_to_driver, logging_level="ERROR", namespace=NAMESPACE)
         except (OSError, RuntimeError, ValueError) as error:
             restore_environment(self._environment)
-            lines = (str(error) or type(error).__name__).splitlines()
-            raise NoClusterError(f"There is no Ray cluster at {address!r} that this process can join: {' '.join(lines[:4])}",
+            lines = (str(error) or type(error).__name__).splitlines()[:6]  # so many name both versions, where these differ
+            raise NoClusterError(f"There is no Ray cluster at {address!r} that this process can join: "
+                                 f"{' '.join(map(str.strip, lines))}",
                                  hint="`ray start --head` starts one and prints its address.") from error
 
     def stop(self) -> None:
@@ -451,7 +451,7 @@ class Options:
     server: Mapping[str, Any] = field(default_factory=dict)  # Any: as above
     strict: bool = False
     frozen_after: float = 30.0
-    place_within: float = 10.0
+    place_within: float = 8.0
     start_within: float = 120.0
     load_within: float = 600.0
     restarts: int = 3
@@ -532,11 +532,11 @@ class Group:
             self._remove_places()
             self._place = within(SOON, "a placement group", self.ray.util.placement_group, bundles, policy)
             try:
-                self.ray.get(self._place.ready(), timeout=max(0.5, min(5.0, end - time.monotonic())))
+                self.ray.get(self._place.ready(), timeout=max(0.0, min(5.0, end - time.monotonic())))
                 self._nodes = {one["NodeID"] for one in nodes}
                 return
             except (self.ray.exceptions.RayError, TimeoutError):
-                if time.monotonic() > end:
+                if time.monotonic() >= end:
                     names = sorted({name for one in bundles for name in one})
                     room = [{name: one["Resources"].get(name, 0) for name in names} for one in nodes]
                     raise NoRoomError(f"The cluster has no room for {len(bundles)} places of {bundles[0]} ({policy}): its "
@@ -595,15 +595,33 @@ class Group:
             manifest, warnings = (None, []) if self.snapshots is None else self.snapshots.begin()
             for text in warnings:
                 self.warn(text)
-            errors = within(self.options.load_within, "loading a snapshot", self.ray.get, [
-                server.restore.remote(self.epoch, self.setup, manifest) for server in self.servers])
-            error = next((one for one in errors if one is not None), None)
+            error = self._restored(manifest)
             if error is None:
                 return
             if not isinstance(error, DamagedError) or self.snapshots is None or manifest is None:
                 raise error
             self.snapshots.refuse(manifest)
             self.warn(f"{error} The snapshot of step {manifest['step']} is not used.")
+
+    def _restored(self, manifest: dict[str, Any] | None) -> Exception | None:  # Any: JSON
+        """What keeps a server from beginning an epoch, as soon as one says so; None when all have begun.
+
+        Raises
+        ------
+        LostServerError
+            If a server does not answer in time.
+        """
+        asked = {server.restore.remote(self.epoch, self.setup, manifest): index for index, server in enumerate(self.servers)}
+        left, end = list(asked), time.monotonic() + self.options.load_within
+        while left:
+            ready, left = self.ray.wait(left, timeout=max(0.0, end - time.monotonic()))
+            if not ready:
+                raise LostServerError(f"Servers {[asked[one] for one in left]} have not loaded the snapshot within "
+                                      f"{self.options.load_within:.0f} s.", hint="see why their machines do not go on.")
+            error: Exception | None = self.ray.get(ready[0])
+            if error is not None:
+                return error
+        return None
 
     def _silent(self, end: float) -> list[int]:
         """The servers that do not answer until then."""
@@ -719,13 +737,6 @@ def seed_generators(seed: list[int]) -> None:
     random.seed(first)
     np.random.seed(second)
     rng.seed(third)
-
-
-def see_folder(setup: Setup, who: str) -> None:
-    """Raise ``LostDataError`` if this machine does not see the folder of a run."""
-    if setup.folder is not None and not (Path(setup.folder) / setup.token).exists():
-        raise LostDataError(f"{who} on {os.uname().nodename} does not see the folder {setup.folder}.",
-                            hint="choose a folder= that all machines reach.")
 
 
 #: Files whose frames are left out of a worker's traceback: what stands between Ray and the user's function.

@@ -21,13 +21,13 @@ import numpy as np
 
 from ..autograd import pause
 from ..base import rng
-from ..base.errors import LostDataError, LostWorkerError, MismatchError, SparsekitError, UpdateError, WaitTimeoutError
+from ..base.errors import LostWorkerError, MismatchError, SparsekitError, UpdateError, WaitTimeoutError
 from ..kernels.cpu.checksum import crc32
 from ..optimizer.states import applied_settings, arrays_of, random_of, restored
 from ..optimizer.updater import Updater
 from ..storage import RowSparse
 from .compression import unpack as unpack_bits
-from .files import PartFile, bytes_of
+from .files import PartFile, bytes_of, see_folder
 from .held import Held, Pending, owned, rows_of, total_of
 from .messages import Answer, Exchange, KeySpec, Setup, Waited, payload_bytes
 from .partition import Partition
@@ -100,7 +100,7 @@ class Server:
         self._sums: deque[dict[Any, int]] = deque([{}], maxlen=WINDOWS)  # Any: key, rank and number of a push
         self._differs = ""
         self.capture: Capture | None = None
-        self._change: asyncio.Future[None] | None = None
+        self._waiting: list[asyncio.Future[None]] = []
         self._restoring = asyncio.Lock()
         self._begin(Setup())
 
@@ -151,9 +151,7 @@ class Server:
 
     async def _restored(self, setup: Setup, manifest: dict[str, Any] | None) -> None:  # Any: JSON
         self._begin(setup)
-        if setup.folder is not None and not (Path(setup.folder) / setup.token).exists():
-            raise LostDataError(f"Server {self.index} on {os.uname().nodename} does not see the folder {setup.folder}.",
-                                hint="choose a folder= that all machines reach.")
+        see_folder(setup, f"Server {self.index}")
         if manifest is not None:
             await self._write(load, self, manifest)
 
@@ -201,29 +199,31 @@ class Server:
         if ready():
             return
         call.wait()
-        now = asyncio.get_running_loop().time
-        end = now() + 2 * self.setup.timeout
+        loop = asyncio.get_running_loop()
+        end = loop.time() + 2 * self.setup.timeout
         while not ready():
             reason = self._waits[rank] = why()
             if lost := self.lost_ranks.intersection(reason.ranks):
                 raise LostWorkerError(f"Worker {min(lost)} has ended without {_what(reason)}, for which other workers wait.",
                                       rank=min(lost), key=reason.key, step=reason.step,
                                       hint="workers that end early call leave() after their last batch.")
-            if self._change is None:
-                self._change = asyncio.get_running_loop().create_future()
-            done, _ = await asyncio.wait((self._change,), timeout=end - now())
+            change = loop.create_future()
+            self._waiting.append(change)
+            timer = loop.call_at(end, _wake, change)
+            await change
+            timer.cancel()
             if self.epoch != epoch:
                 raise _ReplacedError
             call.waited(reason)
-            if not done and now() >= end:
+            if loop.time() >= end:
                 raise WaitTimeoutError(f"Server {self.index} has waited for {_what(reason)} of ranks {reason.ranks}.", rank=rank,
                                        key=reason.key, step=reason.step, hint="see why these workers do not go on.")
         self._waits.pop(rank, None)
 
     def _changed(self) -> None:
-        if self._change is not None:
-            self._change.set_result(None)
-            self._change = None
+        for change in self._waiting:
+            _wake(change)
+        self._waiting.clear()
 
     def why(self, call: Call, rank: int) -> Waited | None:
         """For whom a worker waits here."""
@@ -409,7 +409,9 @@ class Server:
             self.counts["duplicates"] += len(message.pushes)
             return
         before = self.done[rank]
-        least = before if self.mode == "sync" else max((mark for mark in self._marks if mark <= before), default=0)
+        least = max((mark for mark in self._marks if mark <= before), default=0)
+        if self.mode == "sync":  # pulls wait for all anyway, so pushes do not wait for the end of the step before them
+            least = max(least, before if ends else before - 1)
         await self._until(call, rank, lambda: self._floor() >= least, lambda: Waited(
             None, least, tuple(one for one in self.present if self.done[one] < least)))
         if number <= self._taken.get(rank, 0):  # the same message has come again, and has been taken meanwhile
@@ -648,6 +650,12 @@ class Server:
                 "rows": [[key, held.rows] for key, held in self.keys.items()],
                 "versions": [[key, held.version] for key, held in self.keys.items()], "left": sorted(self.left),
                 "mode": self.mode, "staleness": setup.staleness, "shards": setup.servers, "workers": setup.workers}
+
+
+def _wake(change: asyncio.Future[None]) -> None:
+    """Have a call that waits look again."""
+    if not change.done():
+        change.set_result(None)
 
 
 def _keys_of(message: Exchange) -> list[Key]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +39,7 @@ class Capture:
     """A snapshot that is being taken.
 
     The server's loop copies one chunk after the other between two messages.  Before a step changes rows that have not been
-    copied, it puts them aside, sorted by chunk, and the chunk gets them from there.  Only these rows are held twice.
+    copied, it puts them aside, and their chunk gets them from there.  Only these rows are held twice.
 
     Parameters
     ----------
@@ -59,8 +58,7 @@ class Capture:
         self.layouts = [*self._layouts.values(), *(Layout(f"extra {place}", 1, 1, [(str(one.dtype), list(one.shape))])
                                                    for place, one in enumerate(self._extra))]
         self._copied = dict.fromkeys(self._groups, 0)
-        self._marked: dict[Key, Array] = {}
-        self._aside: dict[tuple[Key, int], list[tuple[Array, list[Array]]]] = {}
+        self._aside: dict[Key, _Aside] = {}
         self.aside_bytes = 0
 
     def before(self, key: Key, rows: Array | None) -> None:
@@ -70,20 +68,9 @@ class Capture:
             return
         if rows is None:
             rows = np.arange(copied, count)
-        if key not in self._marked:
-            self._marked[key] = np.zeros(count, bool)
-        marked = self._marked[key]
-        rows = rows[(rows >= copied) & ~marked[rows]]
-        if not len(rows):
-            return
-        marked[rows] = True
-        old = [data[rows] for data in arrays]
-        self.aside_bytes += sum(one.nbytes for one in old)
-        chunks = rows // self._layouts[key].per
-        starts = [0, *(np.flatnonzero(np.diff(chunks)) + 1).tolist(), len(rows)]
-        for start, stop in pairwise(starts):
-            self._aside.setdefault((key, int(chunks[start])), []).append(
-                (rows[start:stop], [one[start:stop] for one in old]))
+        if key not in self._aside:
+            self._aside[key] = _Aside(arrays)
+        self.aside_bytes += self._aside[key].put(arrays, rows[rows >= copied])
 
     def chunks(self) -> Iterator[list[Array]]:
         """Copies of all chunks, each as the rows were when the capture began; a step may run between two of them."""
@@ -92,17 +79,43 @@ class Capture:
             for first in layout.firsts():
                 stop = min(first + layout.per, layout.rows)
                 found = [data[first:stop].copy() for data in arrays]
-                aside = self._aside.pop((key, first // layout.per), [])
-                if aside:
-                    places = np.concatenate([rows for rows, _ in aside]) - first
-                    for place, copied in enumerate(found):
-                        copied[places] = np.concatenate([old[place] for _, old in aside])
+                if key in self._aside:
+                    self._aside[key].restore(found, first, stop)
                 self._copied[key] = stop
                 yield found
-            self._marked.pop(key, None)
+            self._aside.pop(key, None)
             self._groups[key] = [data[:0] for data in arrays]
         for one in self._extra:
             yield [one]
+
+
+class _Aside:
+    """Rows of a key as they were when the capture began, one behind the other.
+
+    There is room for all of them, but the system gives memory only where rows are written.
+    """
+
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        self.places = np.zeros(len(arrays[0]), np.int64)  # of each row, from 1; 0 for none
+        self.arrays = [np.empty(one.shape, one.dtype) for one in arrays]
+        self.count = 0
+
+    def put(self, arrays: Sequence[Array], rows: Array) -> int:
+        """Keep what rows hold now, unless they are here; gives how many bytes are new."""
+        rows = rows[self.places[rows] == 0]
+        start, self.count = self.count, self.count + len(rows)
+        self.places[rows] = np.arange(start + 1, self.count + 1)
+        for kept, one in zip(self.arrays, arrays, strict=True):
+            np.take(one, rows, axis=0, out=kept[start:self.count], mode="clip")  # without it, numpy would fill a second array
+        return sum(one[start:self.count].nbytes for one in self.arrays)
+
+    def restore(self, found: Sequence[Array], first: int, stop: int) -> None:
+        """Lay the rows that are here over copies of the rows from ``first`` to ``stop``."""
+        places = self.places[first:stop]
+        rows = np.flatnonzero(places)
+        if len(rows):
+            for one, kept in zip(found, self.arrays, strict=True):
+                one[rows] = kept[places[rows] - 1]
 
 
 def _in_rows(data: Array) -> Array:

@@ -53,7 +53,7 @@ def part_of_store(partition: Partition, store: Weight, shard: int) -> Weight:
         return np.array(partition.take(store, shard), order="C")
     part = next(part for part in partition.split(store.indices) if part.shard == shard)
     shape = (partition.count(shard), *store.shape[1:])
-    return RowSparse(np.array(store.data[part.places], order="C"), np.array(part.rows), shape, check=False)
+    return RowSparse(np.array(store.data[part.places], order="C"), part.rows.astype(np.int64), shape, check=False)
 
 
 def joined_tree(partition: Partition, parts: Mapping[int, State]) -> State:

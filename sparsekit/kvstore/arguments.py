@@ -108,7 +108,8 @@ def numbers_of(row_ids: NDArray | None, count: int) -> Array:
     if not isinstance(row_ids, NDArray):
         raise DTypeError(expected("row_ids", "an NDArray", type(row_ids)), hint="pass mx.nd.array(rows).")
     rows: Array = row_ids.asnumpy().reshape(-1)
-    if rows.size and not (rows.min() >= 0 and rows.max() < count and np.array_equal(rows, np.floor(rows))):
+    if rows.size and not (rows.min() >= 0 and rows.max() < count and (
+            rows.dtype.kind in "iu" or np.array_equal(rows, np.floor(rows)))):
         raise RowIndexError(f"row_ids must be integers from 0 to {count - 1}, got values from {rows.min()} to "
                             f"{rows.max()}.", hint=f"the value has {count} rows.")
     return rows

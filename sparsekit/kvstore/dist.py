@@ -129,6 +129,7 @@ class DistKVStore(KVStoreBase):
         self._optimizer: Optimizer | None = None
         self._base: dict[str, Any] = {}
         self._changed: set[str] = set()
+        self._said: tuple[dict[str, Any], str] = ({}, "")
         self._compression: float | None = None
         self._residuals: dict[Key, Array] = {}
         self._own_steps = False
@@ -300,7 +301,7 @@ class DistKVStore(KVStoreBase):
             optimizer: Any = self._optimizer
             states.applied_settings(optimizer, settings)
             optimizer._index_update_count.update(counts)
-            optimizer.num_update, self._changed = num_update, set(changed)
+            optimizer.num_update, self._changed, self._said = num_update, set(changed), ({}, "")
         if kept is not None and own is not None:
             kept._take_kept(own)
         if set_ is not None:
@@ -496,7 +497,7 @@ class DistKVStore(KVStoreBase):
             check_row_sparse(spec.stype, spec.shape, array)
             rows = numbers_of(given, spec.shape[0])
             if id(given) not in unique:
-                unique[id(given)] = np.unique(rows).astype(np.int64)
+                unique[id(given)] = _ascending(rows)
             found.append((one, unique[id(given)], array))
         return found
 
@@ -589,6 +590,7 @@ class DistKVStore(KVStoreBase):
         text = states.described(optimizer)
         self._client.set_optimizer(text, self._placement_for(optimizer))
         self._optimizer, self._base, self._changed = optimizer, copy.deepcopy(_settings_of(optimizer)), set()
+        self._said = {}, ""
 
     @staticmethod
     def _placement_for(optimizer: Optimizer) -> str:
@@ -600,8 +602,10 @@ class DistKVStore(KVStoreBase):
         if self._optimizer is None:
             return None
         now = _settings_of(self._optimizer)
-        self._changed.update(name for name, value in now.items() if value != self._base.get(name, ...))
-        return states.encoded_settings({name: now[name] for name in self._changed if name in now})
+        if now != self._said[0]:
+            self._changed.update(name for name, value in now.items() if value != self._base.get(name, ...))
+            self._said = copy.deepcopy(now), states.encoded_settings({name: now[name] for name in self._changed if name in now})
+        return self._said[1]
 
     def save_optimizer_states(self, fname: str | PathLike[str], dump_optimizer: bool = False) -> None:
         """Write the optimizer's states, gathered from all servers, to a file that a single process can read, too.
@@ -710,6 +714,12 @@ def _seconds(name: str, given: object) -> float:
     if not isinstance(given, (int, float, np.integer, np.floating)) or isinstance(given, bool) or not given > 0:
         raise ParameterError(expected(name, "a number of seconds above 0", given), hint="pass 60, for instance.")
     return float(given)
+
+
+def _ascending(rows: Array) -> Array:
+    """Row numbers in their order, each once; a copy."""
+    found = rows.astype(np.int64)
+    return found if (found[1:] > found[:-1]).all() else np.unique(found)
 
 
 #: Attributes of an optimizer that the servers keep themselves, or that do not matter to them.

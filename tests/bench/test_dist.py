@@ -1,5 +1,6 @@
 """What ``sparsekit bench dist`` computes, and the record of it that is kept."""
 
+import asyncio
 import json
 import os
 import sys
@@ -67,3 +68,17 @@ def test_processor_time_of_processes_is_counted_finer_than_a_step():
     assert before <= used <= time.process_time()
     assert dist._time_of(os.getpid()) > used
     assert dist._time_of(2**22 + 1) == 0.0   # there is no such process
+
+
+def test_plain_servers_wait_for_both_workers_in_each_step():
+    async def both():
+        server = dist.PlainServer(4, 2)
+        first = asyncio.ensure_future(server.step(0, np.array([1]), np.ones((1, 2), "f"), np.array([1, 3])))
+        await asyncio.sleep(0)
+        assert not first.done()
+        second = await server.step(1, np.array([1, 3]), np.ones((2, 2), "f"), np.array([3]))
+        return await first, second
+
+    first, second = asyncio.run(both())
+    assert np.allclose(first, [[-0.2, -0.2], [-0.1, -0.1]])
+    assert np.allclose(second, [[-0.1, -0.1]])

@@ -8,7 +8,7 @@ from sparsekit.dist import files, snapshot
 from sparsekit.dist.client import Client
 from sparsekit.dist.files import Snapshots
 from sparsekit.dist.server import Server
-from sparsekit.dist.snapshot import Capture
+from sparsekit.dist.snapshot import Capture, _Aside
 from sparsekit.gluon.servers import TrainerServers
 from sparsekit.kvstore import DistKVStore
 
@@ -92,12 +92,12 @@ def rows_not_put_aside(before):
     return lambda self, key, rows: None
 
 
-@mutant(Capture, "before")
+@mutant(_Aside, "put")
 def rows_put_aside_again(before):
-    def aside(self, key, rows):
-        self._marked.pop(key, None)
-        before(self, key, rows)
-    return aside
+    def put(self, arrays, rows):
+        self.places[rows] = 0
+        return before(self, arrays, rows)
+    return put
 
 
 @mutant(snapshot, "encoded_state")

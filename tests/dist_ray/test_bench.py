@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sparsekit import bench, dist
+from sparsekit.bench import dist as dist_bench
 
 
 @pytest.fixture
@@ -22,7 +23,8 @@ def test_the_bench_runs_and_writes_its_figures(disconnected: Any, tmp_path: Path
     file = tmp_path / "figures.json"
     assert bench.main(["dist", "--quick", "--json", str(file)]) == 0
     sections = json.loads(file.read_text())["sections"]
-    headings = ["round trip", "a push", "push and pull of 400 x 1", "a step", "bytes", "training", "kill -9"]
+    headings = ["round trip", "a push", "push and pull of 400 x 1", "a step", "bytes", "training", "kill -9",
+                *(f"a step of 2 workers and 2 servers: {count:,} rows" for count, _ in dist_bench.TABLES)]
     for section, heading in zip(sections, headings, strict=True):
         assert heading in section["heading"]
         assert all(row["min"] > 0 for row in section["rows"].values())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +93,22 @@ def test_errors_of_workers_have_their_rank(cluster, jobs):
     assert mx.dist.run(jobs.unequal) == [1.0, 2.0]  # the last sums: of rank 0 alone, and of both
 
 
-def test_no_room_and_nobody_at_an_address_are_named(cluster, jobs):
+def test_no_room_and_nobody_at_an_address_are_named_in_time(cluster, jobs):
     with pytest.raises(mx.NoRoomError, match="no room for 2 places"):
-        mx.dist.run(jobs.unequal, worker_options={"num_cpus": 64}, place_within=1.0)
+        mx.dist.run(jobs.unequal, worker_options={"num_cpus": 64})
     program = ("import sparsekit as mx\ntry:\n    mx.dist.run(print, address='127.0.0.1:9')\n"
                "except mx.NoClusterError as error:\n    print(error)")
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, cwd=ROOT)
     assert "There is no Ray cluster at '127.0.0.1:9'" in found.stdout, found.stderr
+
+
+def test_another_version_of_ray_is_named(cluster):
+    program = ("import ray, sparsekit as mx\nray.__version__ = '2.0.0'\ntry:\n"
+               f"    mx.dist.run(print, address={cluster.address!r})\n"
+               "except mx.NoClusterError as error:\n    print(error)")
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert re.search(r"There is no Ray cluster at .* that this process can join: .*2\.0\.0", found.stdout), found.stderr
+    assert metadata.version("ray") in found.stdout
 
 
 def test_workers_that_other_programs_start_go_on_when_all_are_started_again(cluster, jobs, tmp_path, wanted):
@@ -108,14 +119,14 @@ def test_workers_that_other_programs_start_go_on_when_all_are_started_again(clus
                "np.savez(out, table=found['table'], dense=found['dense'], begun=found['begun'])\n"
                "mx.dist.disconnect()")
 
-    def generation(steps: int) -> list[Any]:
+    def life(steps: int) -> list[Any]:
         outs = [tmp_path / f"{rank}-{steps}.npz" for rank in range(2)]
         started = [subprocess.Popen([sys.executable, "-c", program, str(rank), str(steps), str(outs[rank])]) for rank in range(2)]
         assert [one.wait(300) for one in started] == [0, 0]
         return [np.load(out) for out in outs]
 
-    generation(STEPS - 9)
-    found = generation(STEPS)
+    life(STEPS - 9)
+    found = life(STEPS)
     assert min(int(one["begun"]) for one in found) >= 4
     same(found, wanted)
 

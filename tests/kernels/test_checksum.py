@@ -1,4 +1,4 @@
-"""The checksum of journals is zlib's, whichever way it is computed."""
+"""The checksum of snapshots is zlib's, whichever way it is computed."""
 
 import zlib
 from pathlib import Path

@@ -91,7 +91,7 @@ def _decoded(value: Any, arrays: list[Array], kinds: Mapping[str, type]) -> Any:
     if "scalar" in value:
         dtype = np.dtype(value["scalar"])
         if dtype.kind not in "biuf":
-            raise ValueError(f"{dtype} is no type of numbers")
+            raise ValueError(f"expected a type of numbers, got {dtype}")
         return dtype.type(value["value"])
     if "class" in value:
         kind, parts = kinds[value["class"]], _decoded(value["parts"], arrays, kinds)
@@ -109,4 +109,4 @@ def _decoded(value: Any, arrays: list[Array], kinds: Mapping[str, type]) -> Any:
         return tuple(_decoded(one, arrays, kinds) for one in inside)
     if form == "pairs":
         return {_decoded(key, arrays, kinds): _decoded(one, arrays, kinds) for key, one in inside}
-    raise ValueError(f"{form!r} is no form of a value")
+    raise ValueError(f"expected bytes, array, tuple or pairs, got {form!r}")

@@ -43,7 +43,7 @@ def encoded(value: object, arrays: list[Array], what: str, kinds: Mapping[str, t
     """
     kind = type(value)
 
-    def inside(found: object) -> JSON:
+    def inside(found: object) -> JSON:  # object: as above
         return encoded(found, arrays, what, kinds, hint)
 
     if kinds.get(kind.__name__) is kind:

@@ -58,6 +58,8 @@ step = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), mx.gluon.Trainer(net.coll
 for _ in range(4):
     step(mx.nd.array([[np.nan, 1]]), mx.nd.ones((1, 2)))  # here
 ---
+mx.metric.MSE().update(mx.nd.ones((2, 1)), mx.nd.ones((2, 3)))  # here
+---
 class Twice(mx.kv.KVStoreBase):
     pass
 mx.kv.KVStoreBase.register(Twice)

@@ -15,7 +15,7 @@ from types import ModuleType
 
 __all__ = ["OPEN_SAFELY", "anonymous_file", "by_psutil", "can_lock", "end_group", "ended_by_system",
            "has_anonymous_files", "is_own", "leave_processor", "place_of", "process_bytes", "process_peak_bytes", "try_lock",
-           "usable_cores"]
+           "usable_cores", "user_number"]
 
 
 def _module(name: str) -> ModuleType | None:
@@ -52,6 +52,12 @@ def try_lock(descriptor: int) -> None:
     if _fcntl is None:
         raise OSError("this system has no locks of open files")
     _fcntl.flock(descriptor, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+
+
+def user_number() -> int:
+    """The number of the user of this process; 0 where users have none."""
+    number: Callable[[], int] | None = getattr(os, "getuid", None)
+    return 0 if number is None else number()
 
 
 def is_own(found: os.stat_result) -> bool:

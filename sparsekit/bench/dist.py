@@ -266,8 +266,9 @@ def _computed(servers: list[int]) -> tuple[float, float]:
 
 def _time_of(pid: int) -> float:
     """Seconds that a process has computed, by its clock in Linux; /proc counts in hundredths, longer than a step."""
+    clock: Callable[[int], float] | None = getattr(time, "clock_gettime", None)
     try:
-        return time.clock_gettime(~pid << 3 | 2)
+        return 0.0 if clock is None else clock(~pid << 3 | 2)
     except OSError:
         return 0.0
 

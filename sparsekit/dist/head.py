@@ -18,8 +18,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+#: The signal that ends a process at once.
+KILL = 9
 
 #: The variable of the environment that holds the mark.
 MARK = "SPARSEKIT_CLUSTER"
@@ -50,15 +53,17 @@ def end_process(pid: int, started: int) -> None:
         If it has ended.
     """
     handle = None
-    with contextlib.suppress(AttributeError, OSError):  # Linux before 5.3 has no handles of processes
-        handle = os.pidfd_open(pid)
+    opened: Callable[[int], int] | None = getattr(os, "pidfd_open", None)  # of Linux, from 5.3 on
+    with contextlib.suppress(OSError):
+        handle = None if opened is None else opened(pid)
     try:
         if start_time(pid) != started:
             return
         if handle is None:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, KILL)
         else:  # the process that was looked at, even if the number is used again meanwhile
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            send: Callable[[int, int], None] = getattr(signal, "pidfd_send_signal", os.kill)  # what has handles has it too
+            send(handle, KILL)
     finally:
         if handle is not None:
             os.close(handle)

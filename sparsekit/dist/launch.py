@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import atexit
 import contextlib
-import fcntl
 import functools
 import os
 import runpy
@@ -21,8 +20,9 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from ..base.entry import entry
-from ..base.errors import DataFileError, DistError, LostWorkerError, NoClusterError, expected
+from ..base.errors import DataFileError, DistError, LostWorkerError, NoClusterError, UnsupportedError, expected
 from ..base.forking import load
+from ..base.platform import try_lock
 from .arguments import check_numbers, check_settings, is_number_below
 from .messages import Setup
 from .results import Profiled
@@ -39,7 +39,16 @@ JOB, YOUNG = "sparsekit-job-", 2.0
 
 
 def engine() -> ModuleType:
-    """The module with Ray's part, imported on first use."""
+    """The module with Ray's part, imported on first use.
+
+    Raises
+    ------
+    UnsupportedError
+        Where processes do not fork: on Windows.
+    """
+    if not hasattr(os, "fork"):
+        raise UnsupportedError("Training on many machines needs Linux or macOS.",
+                               hint="use mx.kv.create('device') here, or the Windows Subsystem for Linux.")
     return load("sparsekit.dist.ray_cluster")
 
 
@@ -246,7 +255,7 @@ def remove_left_jobs(place: Path) -> None:
     for folder in place.glob(f"{JOB}*"):
         with contextlib.suppress(OSError), (folder / "lock").open("r+") as lock:
             if time.time() - os.fstat(lock.fileno()).st_mtime > YOUNG:  # another process may be about to lock it
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the process that made it lives
+                try_lock(lock.fileno())  # fails while the process that made it lives
                 shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -269,7 +278,7 @@ def locked(place: Path) -> Iterator[Path]:
         raise DataFileError(f"{place} cannot be written: {error.strerror}.", hint="choose another folder.") from error
     with lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try_lock(lock.fileno())
         except OSError as error:
             raise DistError(f"The folder {place} is in use by another run.",
                             hint="wait for it to end, or choose another folder.") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import logging
 import os
@@ -39,6 +38,7 @@ from ..base.errors import (
 )
 from ..base.forking import load
 from ..base.optional import optional_import
+from ..base.platform import try_lock, user_number
 from . import launch, transport
 from .client import ReplacedError
 from .files import DamagedError, Snapshots, see_folder
@@ -189,9 +189,9 @@ class Cluster:
         self._environment = set_environment({**OWN_ENVIRONMENT, "RAY_AUTH_MODE": "token" if fresh else "disabled"})
         load_ray(alone=True)
         remove_stale_folders()
-        self.folder = Path(tempfile.mkdtemp(prefix=f"sk-{os.getuid()}-", dir=temporary_place()))
+        self.folder = Path(tempfile.mkdtemp(prefix=f"sk-{user_number()}-", dir=temporary_place()))
         self._lock = (self.folder / "lock").open("w")
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try_lock(self._lock.fileno())
         mark = os.urandom(16).hex()
         (self.folder / "mark").write_text(mark)
         options = ["--include-dashboard=false", "--include-log-monitor=false", "--disable-usage-stats",
@@ -254,11 +254,11 @@ def temporary_place() -> str:
 
 def remove_stale_folders() -> None:
     """End what is left of clusters whose process was killed together with the one that would have ended them."""
-    for folder in Path(temporary_place()).glob(f"sk-{os.getuid()}-*"):
+    for folder in Path(temporary_place()).glob(f"sk-{user_number()}-*"):
         with contextlib.suppress(OSError), (folder / "lock").open("r+") as lock:
             if time.time() - folder.stat().st_mtime < YOUNG:  # another process may be about to lock it
                 continue
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the process that made it lives
+            try_lock(lock.fileno())  # fails while the process that made it lives
             clean_up(str(folder), (folder / "mark").read_text())
 
 

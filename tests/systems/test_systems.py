@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import sparsekit as mx
 from sparsekit.base import platform
 
 HERE = Path(__file__).parent
@@ -62,15 +63,10 @@ def test_the_code_of_a_notebook(name, tmp_path):
     ran("windows", tmp_path, str(HERE / "cells.py"), str(ROOT / "notebooks" / name))
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ["win32", "darwin"])
-def test_no_name_is_used_that_a_system_lacks(name):
-    """Where Ray's processes are started and watched, Linux and macOS are asked for."""
-    done = subprocess.run([sys.executable, "-m", "mypy", "--platform", name], cwd=ROOT, capture_output=True, text=True,
-                          timeout=400)
-    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
-    assert [line for line in errors if not line.startswith(("sparsekit/dist/", "sparsekit/bench/dist.py"))] == []
-    assert "checked" in done.stdout
+def test_many_machines_say_which_systems_they_need(monkeypatch):
+    monkeypatch.delattr(os, "fork")
+    with pytest.raises(mx.base.UnsupportedError, match="needs Linux or macOS"):
+        mx.dist.run(print)
 
 
 def test_memory_of_this_process_by_each_way(monkeypatch):

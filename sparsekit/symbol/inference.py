@@ -23,7 +23,7 @@ __all__ = ["InferredGraph", "NodeStorage", "adjusted_call", "declared_stype", "d
 _PROBES = (5_040, 7_560)
 
 #: Element types that stand for unknown ones; outputs that have the same type with both have it with any.
-_TYPE_PROBES = (np.dtype(np.float16), np.dtype(np.float64))
+_TYPE_PROBES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def _calls(node: SymbolNode) -> str:
@@ -224,16 +224,22 @@ def _carry_types(node: SymbolNode, known: dict[Entry, Any]) -> None:
                 if found is not None:
                     known[entry] = ins[place] = found
     if (node, 0) not in known:
-        try:
-            made = _tried_types(call, ins)
-        except (TypeError, ValueError, SyntaxError, OverflowError) as error:
-            raise DTypeError(f"{_calls(node)} has no element type: {error}.", hint="check its dtype, as 'float32'.") from None
-        known.update({(node, place): dtype for place, dtype in enumerate(made) if dtype is not None})
+        known.update({(node, place): dtype for place, dtype in enumerate(_tried_types(node, ins)) if dtype is not None})
 
 
-def _tried_types(call: Call, ins: list[Any]) -> list[Any]:
+def _tried_types(node: SymbolNode, ins: list[Any]) -> list[Any]:
     """The element types of the outputs, None for those that depend on inputs whose type is not known."""
-    made = [infer_dtypes(call, [probe if dtype is None else dtype for dtype in ins]) for probe in _TYPE_PROBES]
+    call: Any = node.call  # Any: a call, as of _calls
+    errors = TypeError, ValueError, SyntaxError, OverflowError
+    if all(dtype is not None for dtype in ins):
+        try:
+            return list(infer_dtypes(call, ins))
+        except errors as error:
+            raise DTypeError(f"{_calls(node)} has no element type: {error}.", hint="check its dtype, as 'float32'.") from None
+    try:
+        made = [infer_dtypes(call, [probe if dtype is None else dtype for dtype in ins]) for probe in _TYPE_PROBES]
+    except errors:  # some operators take few types, and say so when theirs are known
+        return []
     return [one if one == other else None for one, other in zip(*made, strict=True)]
 
 

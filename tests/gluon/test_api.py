@@ -15,7 +15,6 @@ NO_BACKENDS = {"optimize_for": "there are no backends to partition for",
                "infer_type": "parameters have the types that they were given; cast() changes them"}
 #: Names of MXNet that are not here, by module or class, and why.
 ABSENT = {
-    "gluon": {"model_zoo": CONVOLUTION},
     "gluon.nn": {name: CONVOLUTION for name in GOLDEN["gluon.nn"]
                  if name.startswith(("Conv", "AvgPool", "MaxPool", "GlobalAvg", "GlobalMax", "ReflectionPad", "Deformable",
                                      "ModulatedDeformable"))},
@@ -24,7 +23,7 @@ ABSENT = {
     "HybridBlock": NO_BACKENDS, "SymbolBlock": NO_BACKENDS,
 }
 #: Names that another part of the library brings.
-ELSEWHERE = {"gluon": {"data", "rnn"}, "Parameter": {"var"}, "Constant": {"var"},
+ELSEWHERE = {"gluon": {"data", "model_zoo", "rnn"}, "Parameter": {"var"}, "Constant": {"var"},
              "HybridBlock": {"export"}}
 #: Defaults that are written in another way and mean the same: class or function, argument -> ours.
 SAME = {("Parameter", "dtype"), ("PReLU", "alpha_initializer"), ("initialize", "init"), ("initialize", "default_init")}
@@ -94,7 +93,7 @@ def check_default(what, expected, ours):
 
 def test_what_is_called_absent_is_absent():
     for key, names in ABSENT.items():
-        owner = module_of(key) if "." in key or key == "gluon" else getattr(module_of("gluon"), key)
+        owner = module_of(key) if "." in key else getattr(module_of("gluon"), key)
         assert [name for name in names if hasattr(owner, name)] == []
 
 

@@ -27,7 +27,7 @@ EXTRAS = ("lab", "sklearn", "tensorboard", "test")
 FOLDERS = ("base", "core", "course", "gluon", "io", "kernels", "ndarray", "optimizer", "profiler", "sklearn", "storage", "typing",
            "figures")
 #: How soon a picture is there is stated for new packages.
-LATER = "tests/course/test_openings.py::test_the_first_picture_of_the_course_is_soon_there"
+LATER = "tests/course/test_openings.py::test_the_first_picture_of_the_course_is_little_work"
 COMMANDS = {
     # Old packages warn of what newer ones that they need have deprecated.
     "tests": ["pytest", "-n", "2", "-m", "not browser", "-W", "ignore::DeprecationWarning", f"--deselect={LATER}",

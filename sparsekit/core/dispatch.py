@@ -539,7 +539,10 @@ def _on_one_context(call: Call, inputs: tuple[ArrayObject, ...]) -> tuple[ArrayO
 
 
 def _on_host(array: ArrayObject, inputs: tuple[ArrayObject, ...]) -> ArrayObject | None:
-    """The array under the one context ``cpu(i)`` among the inputs; None if it is no memory of the host, or there are several."""
+    """The array as one on the CPU context of the inputs.
+
+    None if the array is not in host memory, or if the inputs do not have exactly one CPU context.
+    """
     plain = {one._ctx for one in inputs if one._ctx.device_type == "cpu"}
     if len(plain) != 1 or array._ctx.device_type not in HOST:
         return None

@@ -209,6 +209,6 @@ def test_values_taken_over_keep_their_gradient(code):
 def test_gradients_are_not_lost_in_silence(code):
     """MXNet 1.9.1 refuses these, too."""
     names = {"mx": mx, "x": variable([1, 2])}
-    with mx.autograd.record(), pytest.raises(mx.GradientError, match=r"while recording|its gradient") as caught:
+    with mx.autograd.record(), pytest.raises(mx.GradientError, match=r"(when|while) recording|its gradient") as caught:
         exec(code, names)
     assert "Hint:" in str(caught.value)

@@ -385,9 +385,11 @@ def _function(real, name, parameters):
                         **{key: unwrap(value) for key, value in kwargs.items()})
         if name in TAKING:
             given = args[0]
-            if not isinstance(given, ndarray):
+            if isinstance(given, ndarray):
+                given = given._host  # from another device too
+            else:
                 upload(given)
-            given = given._host if isinstance(given, ndarray) else given  # from another device too
+                given = np.array(given)  # never the memory of the host's array
             args = [given if isinstance(given, np.ndarray) else unwrap(given), *map(unwrap, args[1:])]
         else:
             args = [unwrap(value) for value in args]

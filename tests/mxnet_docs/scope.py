@@ -44,7 +44,6 @@ ON_PURPOSE = {
     r"^mxnet\.ndarray\.ndarray\.NDArray\.__getitem__:session#35$":
         "zeros and ones that may be a mask are refused (DIFFERENCES.md)",
     r"\.dtype:session#[13]$|\.astype:session#2$": "a dtype is a numpy dtype (DIFFERENCES.md)",
-    r"^mxnet\.symbol\.symbol\.Symbol\.infer_shape_partial:session#7$": "shapes are inferred further (DIFFERENCES.md)",
     r"^mxnet\.visualization\.plot_network:session#[56]$": "the picture is one of our own (DIFFERENCES.md)",
 }
 

@@ -13,8 +13,6 @@ import os
 import sys as _sys
 from typing import TYPE_CHECKING
 
-from . import autograd, ndarray
-from . import ndarray as nd
 from .base import errors as _errors
 from .base.config import config
 from .base.context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
@@ -26,6 +24,7 @@ from .base.version import __version__
 
 #: Submodules and names that load on first use: name -> module, or module and attribute, below ``sparsekit``.
 _LAZY = {
+    "nd": "ndarray", "ndarray": "ndarray", "autograd": "autograd",
     "gluon": "gluon", "io": "io", "profiler": "profiler", "optimizer": "optimizer", "random": "random",
     "metric": "metric", "callback": "callback", "dist": "dist",
     "initializer": "initializer", "init": "initializer", "figures": "figures",
@@ -39,12 +38,13 @@ _LAZY = {
     "rnd": "random",
 }
 
-__all__ = ["Context", "__version__", "autograd", "config", "cpu", "cpu_pinned", "current_context", "gpu", "nd", "ndarray",
-           "num_gpus", *_errors.__all__, *_LAZY]
+__all__ = ["Context", "__version__", "config", "cpu", "cpu_pinned", "current_context", "gpu", "num_gpus",
+           *_errors.__all__, *_LAZY]
 
 
 if TYPE_CHECKING:  # what loads on first use
     from . import (
+        autograd,
         callback,
         course,
         datasets,
@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # what loads on first use
         model,
         module,
         monitor,
+        ndarray,
         operator,
         optimizer,
         profiler,
@@ -96,6 +97,7 @@ if TYPE_CHECKING:  # what loads on first use
     kv = kvstore
     mod = module
     mon = monitor
+    nd = ndarray
     name = _naming
     rnd = random
     sym = symbol

@@ -13,9 +13,9 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-__all__ = ["OPEN_SAFELY", "anonymous_file", "by_psutil", "can_lock", "end_group", "ended_by_system",
-           "has_anonymous_files", "is_own", "leave_processor", "place_of", "process_bytes", "process_peak_bytes", "try_lock",
-           "usable_cores", "user_number"]
+__all__ = ["KILL", "OPEN_SAFELY", "anonymous_file", "by_psutil", "can_fork", "can_lock", "end_group", "ended_by_system",
+           "forked", "has_anonymous_files", "is_own", "leave_processor", "place_of", "process_bytes", "process_peak_bytes",
+           "try_lock", "usable_cores", "user_number"]
 
 
 def _module(name: str) -> ModuleType | None:
@@ -31,7 +31,8 @@ _fcntl = _module("fcntl")
 #: Flags for opening a file by its own name, not through a link, unchanged, and not for child processes.
 OPEN_SAFELY: int = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_NOINHERIT", "O_BINARY"))
 
-_KILL = 9
+#: The signal that ends a process at once.
+KILL = 9
 
 
 def can_lock() -> bool:
@@ -100,7 +101,22 @@ def end_group(process: int) -> None:
     kill: Callable[[int, int], None] | None = getattr(os, "killpg", None)
     if kill is not None:
         with contextlib.suppress(ProcessLookupError):
-            kill(process, _KILL)
+            kill(process, KILL)
+
+
+def can_fork() -> bool:
+    """Whether a process that has imported libraries may be forked: on macOS some of them hold threads by then."""
+    return sys.platform == "linux"
+
+
+def forked() -> int:
+    """Fork this process, where ``can_fork()``: the number of the new one, which leads a session of its own; 0 there."""
+    fork: Callable[[], int] = getattr(os, "fork")  # noqa: B009 - not an attribute on every system
+    lead: Callable[[], int] = getattr(os, "setsid")  # noqa: B009 - as above
+    pid = fork()
+    if not pid:
+        lead()
+    return pid
 
 
 def place_of(descriptor: int) -> str | int:
@@ -110,7 +126,7 @@ def place_of(descriptor: int) -> str | int:
 
 def ended_by_system(status: int) -> bool:
     """Whether a process with this exit status was killed, as systems do when memory runs out."""
-    return status == -_KILL
+    return status == -KILL
 
 
 def process_bytes() -> int | None:

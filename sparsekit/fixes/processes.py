@@ -1,13 +1,11 @@
-"""Asking another process: a fresh interpreter for each request, which gets everything through a pipe and answers through one."""
+"""Asking another process: one for each request, which gets everything through a pipe and answers through one."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from typing import IO, Any, TypeVar
@@ -15,6 +13,7 @@ from typing import IO, Any, TypeVar
 from ..base.errors import SparsekitError
 from ..base.platform import end_group, ended_by_system
 from .observe import Run
+from .origin import Process, fresh
 from .runner import observed
 
 __all__ = ["Lost", "asked", "observed_apart"]
@@ -26,13 +25,14 @@ class Lost(SparsekitError):
     """The other process gave no answer; the message says why."""
 
 
-def observed_apart(program: bytes, steps: int, turned: bool, limit: float) -> Run:
-    """What ``runner.observed`` gives, in a fresh process that ends after ``limit`` seconds at most; raises as ``asked`` does."""
-    return asked(observed, (program, steps, turned), limit)
+def observed_apart(program: bytes, steps: int, turned: bool, limit: float, start: Callable[[], Process] = fresh) -> Run:
+    """What ``runner.observed`` gives, in a process that ends after ``limit`` seconds at most; raises as ``asked`` does."""
+    return asked(observed, (program, steps, turned), limit, start)
 
 
-def asked(function: Callable[..., T], arguments: tuple[Any, ...], limit: float) -> T:  # Any: what it takes
-    """What a function of a module gives, in a fresh process.
+def asked(function: Callable[..., T], arguments: tuple[Any, ...], limit: float,  # Any: what it takes
+          start: Callable[[], Process] = fresh) -> T:
+    """What a function of a module gives, in a process of its own.
 
     The process, and those that it has started where the system has groups of processes, end with the answer, and with this one,
     however this one ends: its input, which stays open, closes then.  There are no files.
@@ -43,6 +43,8 @@ def asked(function: Callable[..., T], arguments: tuple[Any, ...], limit: float) 
     arguments : tuple
     limit : float
         Seconds after which the process is ended.
+    start : callable
+        Starts the process.
 
     Raises
     ------
@@ -51,10 +53,7 @@ def asked(function: Callable[..., T], arguments: tuple[Any, ...], limit: float) 
     Lost
         If the process does not answer in time, or is ended by a signal.
     """
-    environment = {"PYTHONHASHSEED": "0", **os.environ, "PYTHONPATH": os.pathsep.join(one or os.getcwd() for one in sys.path)}
-    command = [sys.executable, "-P", "-m", "sparsekit.fixes.runner"]
-    with subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env=environment, start_new_session=True) as other:
+    with start() as other:
         pipe, other.stdin = other.stdin, None  # ``communicate`` would close it
         assert pipe is not None
         giving = threading.Thread(target=_give, args=(pipe, pickle.dumps((function, arguments))), daemon=True)
@@ -72,8 +71,8 @@ def asked(function: Callable[..., T], arguments: tuple[Any, ...], limit: float) 
     try:
         found: T | SparsekitError = pickle.loads(answer)
     except (EOFError, pickle.UnpicklingError):
-        raise Lost(f"The process that ran the step {_ending(other.returncode)}.{_last_line(said)}",
-                   hint=_hint(other.returncode)) from None
+        status = other.returncode or 0
+        raise Lost(f"The process that ran the step {_ending(status)}.{_last_line(said)}", hint=_hint(status)) from None
     if isinstance(found, SparsekitError):
         raise found
     return found

@@ -16,6 +16,7 @@ from .candidate import Candidate
 from .contract import contract_text
 from .judge import CHANGES, HOLDS, NO_GAIN, REFUSED, TOLERANCE, Answer, compare_answers, identical
 from .observe import Run
+from .origin import Origin, imported
 from .processes import observed_apart
 from .program import Program
 from .remedies import Look, remedies
@@ -48,9 +49,10 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
               tolerance: float = TOLERANCE, timeout: float = TIMEOUT) -> Fixes:
     """Try every remedy on the text of a program, and report which hold, with proof.
 
-    The function never calls ``step`` itself.  It sends the function by value to a fresh process, with its closure, the globals
+    The function never calls ``step`` itself.  It sends the function by value to another process, with its closure, the globals
     that it uses, and all objects in them, which runs ``steps`` steps.  Each remedy is an edit of the text, and the edited text
-    runs in a process of its own.  A fix *holds* if losses, weights and gradients agree with those of the original within the
+    runs in a process of its own.  On Linux these processes are forked from one that has only imported the libraries, elsewhere
+    each imports them.  A fix *holds* if losses, weights and gradients agree with those of the original within the
     tolerance and it saves bytes.  They are compared once more while the data that the step holds change from step to step.  A
     fix that holds stays applied while further ones are tried.  The user's model, optimizer, data, random numbers and settings
     do not change.
@@ -93,7 +95,8 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
     _check(steps, tolerance, timeout)
     if hooks.sink is not None:
         raise ProfilerError("try_fixes() cannot run while a profiler records.", hint="stop() it first.")
-    return _Trial(Called(step, int(steps), float(timeout)), profile, float(tolerance)).result()
+    with Origin(imported()) as origin:
+        return _Trial(Called(step, int(steps), float(timeout), origin), profile, float(tolerance)).result()
 
 
 def try_script(script: Script) -> Fixes:
@@ -118,10 +121,10 @@ def _check(steps: object, tolerance: object, timeout: object) -> None:  # object
 
 
 class Called:
-    """A step that is called, and sent to other processes."""
+    """A step that is called, and sent to other processes, which the origin starts."""
 
-    def __init__(self, step: Callable[[], object], steps: int, timeout: float) -> None:  # object: as above
-        self._step, self.steps, self._timeout = step, steps, timeout
+    def __init__(self, step: Callable[[], object], steps: int, timeout: float, origin: Origin) -> None:  # object: as above
+        self._step, self.steps, self._timeout, self._origin = step, steps, timeout, origin
 
     @computed_once
     def program(self) -> Program:
@@ -131,7 +134,7 @@ class Called:
     def run(self, candidates: Sequence[Candidate], turned: bool = True) -> Run:
         """What the program with these remedies gives, in a process of its own."""
         self._check_memory()
-        return observed_apart(self.program.sent(candidates), self.steps, turned, self._timeout)
+        return observed_apart(self.program.sent(candidates), self.steps, turned, self._timeout, self._origin.start)
 
     def candidates(self, base: Run, applied: Sequence[Candidate]) -> list[Candidate]:
         """What could be tried on the program, of which this is the run."""

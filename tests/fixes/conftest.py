@@ -1,39 +1,44 @@
-"""Processes that are forked, for tests that are not about how they start."""
+"""One process from which those of all tests are forked, where a test is not about how they start."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator, Mapping
-from types import SimpleNamespace
+import contextlib
+import functools
+from collections.abc import Iterator
 
 import pytest
 
-from sparsekit.fixes import processes
-from tests.fixes.forked import MODULES, Forked, Origin
+from sparsekit.fixes import scripts, trial
+from sparsekit.fixes.origin import Origin
+from sparsekit.fixes.processes import asked
+
+#: What the steps of the tests import.
+MODULES = ("numba", "numpy.random", "sparsekit.fixes.runner", "sparsekit.gluon.nn", "sparsekit.kernels.cpu.warm",
+           "sparsekit.optimizer")
 
 
 @pytest.fixture(scope="session")
 def origin() -> Iterator[Origin]:
     """The process that others are forked from."""
-    made = Origin(MODULES)
-    yield made
-    made.close()
+    with Origin(MODULES) as made:
+        yield made
 
 
 @pytest.fixture(scope="module", autouse=True)
-def forked(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Steps run in processes that are forked: a fresh interpreter imports for longer than most steps take."""
+def shared(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Steps, and scripts, run in processes that are forked from one: its imports take longer than most of them."""
 
-    def start(command: list[str], *, env: Mapping[str, str], **_: object) -> Forked:
-        return Forked(request.getfixturevalue("origin"), env)
+    def start() -> object:  # when it is first needed
+        return request.getfixturevalue("origin").start()
 
-    kept = {name: getattr(subprocess, name) for name in ("PIPE", "TimeoutExpired")}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(processes, "subprocess", SimpleNamespace(Popen=start, **kept))
+        patch.setattr(trial, "Origin", lambda modules: contextlib.nullcontext(request.getfixturevalue("origin")))
+        patch.setattr(scripts, "asked", functools.partial(asked, start=start))
         yield
 
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests whose steps run in fresh interpreters, as those of users do."""
-    monkeypatch.setattr(processes, "subprocess", subprocess)
+    """For tests whose processes start as those of users do."""
+    monkeypatch.setattr(trial, "Origin", Origin)
+    monkeypatch.setattr(scripts, "asked", asked)

@@ -1,4 +1,4 @@
-"""Processes that are forked from one that has imported PyTorch."""
+"""The process that those of tests are forked from has imported PyTorch, whose optimizers import ``torch._dynamo``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fixes.forked import MODULES, TORCH_MODULES, Origin
+from sparsekit.fixes.origin import Origin
+from tests.fixes.conftest import MODULES
 
 
 @pytest.fixture(scope="session")
 def origin() -> Iterator[Origin]:
     """The process that others are forked from."""
-    made = Origin((*MODULES, *TORCH_MODULES))
-    yield made
-    made.close()
+    with Origin((*MODULES, "sparsekit.fixes.whole_run", "torch._dynamo")) as made:
+        yield made

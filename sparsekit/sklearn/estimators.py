@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
@@ -18,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..base.errors import ParameterError, expected, shown
 from ..base.optional import scipy_part
 from ..base.progress import Progress
+from ..base.warn import warn_user
 from ..gluon import Trainer, TrainStep
 from ..gluon.loss import L2Loss, Loss, SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
 from ..ndarray import NDArray, array
@@ -29,12 +31,12 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from ..base.types import Array
-    from .types import Held, Rows, Values
+    from .types import Rows, Values
 
 __all__ = ["FactorizationMachineClassifier", "FactorizationMachineRegressor", "SparseClassifier", "SparseRegressor"]
 
 #: Rows that are predicted at a time.
-ROWS = 4096
+ROWS = 1024
 
 Made = TypeVar("Made", bound="_Estimator")
 
@@ -133,23 +135,30 @@ class _Estimator(BaseEstimator, abc.ABC):
         target = self._targets(y)
         factors = self._factors_of_classes(y)
         random = check_random_state(self.random_state)
-        held: Held | None = None
+        trained: Array | None = None
+        held: tuple[Array, Array] | None = None
         if self.early_stopping:
-            X, target, weights, held = self._set_aside(X, target, weights, random)
+            trained, held = self._set_aside(X, target, weights, random)
         weights = _weighted(weights, factors, target)
-        self._begin(X, target, weights, random)
+        rows = slice(None) if trained is None else trained
+        self._begin(X, target[rows], None if weights is None else weights[rows], random)
         best, since, kept = -np.inf, 0, None
         for _ in self._passes():
-            self._epoch(X, target, weights, random)
+            self._epoch(X, target, weights, random.permutation(X.shape[0]) if trained is None else random.permutation(trained))
             if held is None:
                 continue
-            score = self._score(*held)
+            places, given = held
+            score = self._score(self._outcome(X, places), target[places], given)
             self.validation_scores_.append(score)
             since = 0 if score > best + self.tol else since + 1
             if score > best:
                 best, kept = score, self._weights()
             if since >= self.n_iter_no_change:
                 break
+        else:
+            if held is not None:
+                warn_user(f"After max_iter={self.max_iter} passes the score on the rows that were set aside had not stopped "
+                          "improving: raise max_iter.", ConvergenceWarning)
         self._check_finite()
         if kept is not None:
             self._set_weights(kept)
@@ -180,7 +189,7 @@ class _Estimator(BaseEstimator, abc.ABC):
             self._begin(X, target, weights, self._random)
         elif not hasattr(self, "_random"):
             self._random = check_random_state(self.random_state)
-        self._epoch(X, target, weights, self._random)
+        self._epoch(X, target, weights, self._random.permutation(X.shape[0]))
         self._check_finite()
         return self
 
@@ -196,7 +205,7 @@ class _Estimator(BaseEstimator, abc.ABC):
     def _validated(self, X: Rows, y: Values, sample_weight: Values | None, reset: bool) -> tuple[Rows, Array, Array | None]:
         X, y, sample_weight = map(_brought, (X, y, sample_weight))
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
-        X = _canonical(X) if reset else self._in_type(X)
+        X = _as_csr(X) if reset else self._in_type(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
             if sample_weight.min(initial=0) < 0:
@@ -207,22 +216,22 @@ class _Estimator(BaseEstimator, abc.ABC):
     def _in_type(self, X: Rows) -> Rows:
         """The rows as a csr matrix in the element type of the training."""
         with np.errstate(over="ignore"):
-            made = _canonical(X).astype(self._dtype, copy=False)
+            made = _as_csr(X).astype(self._dtype, copy=False)
         if made.dtype != X.dtype and not np.isfinite(made.data).all():
             raise ParameterError(f"X has values beyond the range of {self._dtype}, the type of what training began with.",
                                  hint="scale X, or begin with float64.")
         return made
 
     def _set_aside(self, X: Rows, target: Array, weights: Array | None,
-                   random: np.random.RandomState) -> tuple[Rows, Array, Array | None, Held]:
-        """The rows to train on, and those to score: rows, targets and weights."""
+                   random: np.random.RandomState) -> tuple[Array, tuple[Array, Array]]:
+        """The places of the rows to train on, and of those to score with their weights."""
         given = np.ones(X.shape[0]) if weights is None else weights
         train, test = train_test_split(np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=random,
                                        stratify=self._strata(target))
         for part, name in ((train, "training"), (test, "validation")):
             if not given[part].any():
                 raise ParameterError(f"The sample weights for {name} set are all zero.", hint="use a different random_state.")
-        return X[train], target[train], None if weights is None else given[train], (X[test], target[test], given[test])
+        return train, (test, given[test])
 
     def _begin(self, X: Rows, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
         """Make the model and what trains it."""
@@ -237,20 +246,18 @@ class _Estimator(BaseEstimator, abc.ABC):
         if self.early_stopping:
             self.validation_scores_: list[float] = []
 
-    def _epoch(self, X: Rows, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
-        """A pass through the rows in random order."""
-        order = random.permutation(X.shape[0])
-        rows, target = _array_of(X[order]), target[order]
-        weights = None if weights is None else weights[order]
+    def _epoch(self, X: Rows, target: Array, weights: Array | None, order: Array) -> None:
+        """A pass through the rows in this order; those of one batch at a time are copied."""
         total = share = 0.0
-        for part in self._parts(X.shape[0], self.batch_size):
-            given = float(part.stop - part.start) if weights is None else float(weights[part].sum())
+        for part in self._parts(order.shape[0], self.batch_size):
+            chosen = order[part]
+            given = float(chosen.shape[0]) if weights is None else float(weights[chosen].sum())
             if given == 0:
                 continue
-            label = [array(target[part], dtype=self._label_type or self._dtype)]
+            label = [array(target[chosen], dtype=self._label_type or self._dtype)]
             if weights is not None:
-                label.append(array(weights[part].reshape(-1, 1), dtype=self._dtype))
-            loss = self._step(self.net_.inputs(rows[part]), label, batch_size=given)  # type: ignore[arg-type]  # weights are any numbers
+                label.append(array(weights[chosen].reshape(-1, 1), dtype=self._dtype))
+            loss = self._step(self.net_.inputs(_array_of(X[chosen])), label, batch_size=given)  # type: ignore[arg-type]  # weights are any numbers
             total, share = total + float(loss.asnumpy().sum(dtype=np.float64)), share + given
         self.n_iter_ += 1
         self.loss_curve_.append(total / share if share else 0.0)
@@ -273,10 +280,10 @@ class _Estimator(BaseEstimator, abc.ABC):
         for start in range(0, rows, size):
             yield slice(start, min(start + size, rows))
 
-    def _outcome(self, X: Rows) -> Array:
-        """What the model computes of the rows, (rows, outputs)."""
-        rows = _array_of(X)
-        found = [self.net_(*self.net_.inputs(rows[part])).asnumpy() for part in self._parts(X.shape[0], ROWS)]
+    def _outcome(self, X: Rows, places: Array | None = None) -> Array:
+        """What the model computes of the rows, or of those at some places, (rows, outputs)."""
+        parts = self._parts(X.shape[0] if places is None else places.shape[0], ROWS)
+        found = [self.net_(*self.net_.inputs(_array_of(X[part if places is None else places[part]]))).asnumpy() for part in parts]
         return np.concatenate(found)
 
     def _outcome_of(self, X: Rows) -> Array:
@@ -312,8 +319,8 @@ class _Estimator(BaseEstimator, abc.ABC):
         """What the loss is called with; ``first`` says that training begins."""
 
     @abc.abstractmethod
-    def _score(self, X: Rows, target: Array, weights: Array) -> float:
-        """How good the outputs are, for early stopping; larger is better."""
+    def _score(self, outputs: Array, target: Array, weights: Array) -> float:
+        """How good outputs are, for early stopping; larger is better."""
 
     def _strata(self, target: Array) -> Array | None:
         return None
@@ -417,9 +424,8 @@ class _Classifier(ClassifierMixin, _Estimator):
     def _strata(self, target: Array) -> Array | None:
         return target.reshape(-1) if np.bincount(target.reshape(-1)).min(initial=2) > 1 else None
 
-    def _score(self, X: Rows, target: Array, weights: Array) -> float:
-        found = self._outcome(X)
-        places = (found[:, 0] > 0).astype(int) if found.shape[1] == 1 else found.argmax(1)
+    def _score(self, outputs: Array, target: Array, weights: Array) -> float:
+        places = (outputs[:, 0] > 0).astype(int) if outputs.shape[1] == 1 else outputs.argmax(1)
         return float(np.average(places == target.reshape(-1), weights=weights))
 
     def decision_function(self, X: Rows) -> Array:
@@ -477,8 +483,8 @@ class _Regressor(RegressorMixin, _Estimator):
         self.net_.bias.set_data(array([mean], dtype=self._dtype))
         super()._start(target, weights, random)
 
-    def _score(self, X: Rows, target: Array, weights: Array) -> float:
-        return -float(np.average((self._outcome(X) - target)[:, 0] ** 2, weights=weights))
+    def _score(self, outputs: Array, target: Array, weights: Array) -> float:
+        return -float(np.average((outputs - target)[:, 0] ** 2, weights=weights))
 
     def predict(self, X: Rows) -> Array:
         """The values of the rows, of shape (rows,)."""
@@ -615,15 +621,14 @@ def _weighted(weights: Array | None, factors: Array | None, target: Array) -> Ar
     return found if weights is None else found * weights
 
 
-def _canonical(X: Rows) -> Rows:
-    """The rows as a csr matrix with sorted columns, each once, and never the caller's own if that must be changed."""
-    X = scipy_part("sparse").csr_array(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+def _as_csr(X: Rows) -> Rows:
+    """The rows as a csr matrix, in the caller's own arrays if it was one."""
+    return scipy_part("sparse").csr_array(X)
 
 
 def _array_of(X: Rows) -> NDArray:
-    """A csr array with the rows of a matrix of scipy."""
+    """A csr array with the rows of a matrix of scipy: columns sorted, each once."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
     return csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=None)

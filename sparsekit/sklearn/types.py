@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from ..base.types import Array
-
-__all__ = ["Held", "Rows", "Values"]
+__all__ = ["Rows", "Values"]
 
 #: Rows as scikit-learn takes them: a matrix of scipy, an array, a list, a DataFrame.
 Rows: TypeAlias = Any
 #: Numbers or labels, one a row, as scikit-learn takes them.
 Values: TypeAlias = Any
-#: Rows that are set aside, their targets and their weights.
-Held: TypeAlias = tuple[Rows, Array, Array]

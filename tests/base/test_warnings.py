@@ -24,6 +24,11 @@ NOT_MADE = {
 
 #: Programs, each of whose lines that end in ``# here`` warns.
 PROGRAMS = """
+import numpy, scipy.sparse
+from sparsekit.sklearn import SparseClassifier
+rows = scipy.sparse.csr_array(numpy.random.default_rng(0).random((200, 30)) > 0.8, dtype="float32")
+SparseClassifier(early_stopping=True, max_iter=1, random_state=0).fit(rows, numpy.arange(200) % 2)  # here
+---
 net = mx.gluon.nn.Embedding(9, 2, sparse_grad=True)
 net.initialize()
 trainer = mx.gluon.Trainer(net.collect_params(), "adam", {"wd": 0.1})

@@ -5,6 +5,8 @@ import io
 import pickle
 import subprocess
 import sys
+import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ pytest.importorskip("sklearn")
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -144,7 +146,9 @@ def test_early_stopping_keeps_the_best_weights(make):
     scores = model.validation_scores_
     best = scores.index(max(scores)) + 1
     assert model.n_iter_ == len(scores) == best + 4
-    np.testing.assert_array_equal(model.coef_, make(max_iter=best, **settings).fit(data, label).coef_)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        other = make(max_iter=best, **settings).fit(data, label)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
     assert not hasattr(make().fit(data, label), "validation_scores_")
 
 
@@ -398,3 +402,26 @@ def test_class_weights_that_do_not_fit_are_named():
             SparseClassifier(class_weight=weights).fit(rows, y)
     with pytest.raises(ParameterError, match="balanced"):
         SparseClassifier(class_weight="balanced").partial_fit(rows, y, np.unique(y))
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_training_copies_the_rows_of_one_batch_at_a_time(dtype, early_stopping):
+    rows, stored = 50_000, 100
+    indices = np.random.default_rng(0).integers(0, 1000, rows * stored).astype("int32")   # unsorted, and some twice
+    X = scipy.sparse.csr_array((np.ones(rows * stored, dtype), indices, np.arange(rows + 1, dtype="int32") * stored),
+                               shape=(rows, 1000))
+    kept, size = X.copy(), X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    y = indices[::stored] % 2
+    model = SparseClassifier(max_iter=2, batch_size=1000, early_stopping=early_stopping, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X[:1000], y[:1000])
+        tracemalloc.start()
+        try:
+            model.fit(X, y)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 0.2 * size
+    assert X.data.tobytes() + X.indices.tobytes() == kept.data.tobytes() + kept.indices.tobytes()

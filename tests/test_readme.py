@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -38,3 +39,18 @@ def test_every_record_names_its_machine():
         if "sections" in record:
             assert record["cores"] == 2, path.name
             assert record["versions"]["sparsekit"], path.name
+
+
+def test_the_readme_lists_every_extra_and_what_it_brings():
+    project = tomllib.loads((readme_tables.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = readme_tables.README.read_text(encoding="utf-8")
+    table = text.partition("| extra |")[2].partition("\n\n")[0]
+    rows = {name: brings for names, brings in re.findall(r"^\| ([^|]*`) \| ([^|]*) \|", table, flags=re.MULTILINE)
+            for name in re.findall(r"`(.*?)`", names)}
+    assert set(rows) == set(project["optional-dependencies"])
+    for extra, needs in project["optional-dependencies"].items():
+        packages = [re.split(r"[\[<>=;~ ]", need)[0].partition("-cuda")[0] for need in needs]
+        if extra != "test":
+            assert [one for one in packages if one not in rows[extra]] == [], extra
+    needs = text.partition("The package itself needs ")[2].partition(".")[0]
+    assert set(re.split(", | and ", needs)) == {re.split("[<>=;]", one)[0] for one in project["dependencies"]}

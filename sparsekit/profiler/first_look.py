@@ -50,7 +50,7 @@ class FirstLook(NamedTuple):
     def __str__(self) -> str:
         at = f" ({self.line})" if self.line else ""
         sizes = format_bytes(self.bytes), format_bytes(self.needed)
-        head = (f"Look here first: {self.what}{at} is dense, {sizes[0]}, where {sizes[1]} would do; what reads and writes it is "
+        head = (f"Look here first: {self.what} is dense{at}: {sizes[0]}, where {sizes[1]} would do; what reads and writes it is "
                 f"{format_percent(self.moved)} of all bytes moved and {format_percent(self.time)} of the time of operators. "
                 f"{self.remedy}")
         stored = max(1, round(WIDTH * self.needed / self.bytes))

@@ -51,6 +51,20 @@ def ratings_and_negatives(folder, name="ml", users=60, items=80):
         _write(os.path.join(folder, name, f"{file}.csv"), lines)
 
 
+def clicks_of_sessions(folder, items=4000, sessions=300):
+    """Clicks of sessions with their times, to train and to test with, as in RecSys's challenge of 2015."""
+    random = np.random.RandomState(5)
+    for name, count in (("train", sessions), ("valid", sessions // 4)):
+        lines = ["SessionID,ItemID,Time"]
+        for session in range(count):
+            place = random.randint(items)
+            for click in range(random.randint(3, 9)):
+                lines.append(f"{session},{place},{1000 * session + click}.0")
+                place = (place * 5 + random.randint(3)) % items
+        lines += [f"{count},{item},{1000 * count + item}.0" for item in range(items)] * (name == "train")
+        _write(os.path.join(folder, "clicks", f"{name}.txt"), lines)
+
+
 def movielens_csv(folder, path="ratings.csv", models=".", rows=1500):
     """The file ``ratings.csv`` of MovieLens, and a folder for models."""
     os.makedirs(os.path.join(folder, models), exist_ok=True)

@@ -234,7 +234,8 @@ mx.dist.run(print, workers=1, servers=1)
 """
 
 
-@pytest.mark.parametrize("seconds", [pytest.param(0.5, marks=pytest.mark.thorough), 3.0])
+@pytest.mark.thorough
+@pytest.mark.parametrize("seconds", [0.5, 3.0])
 def test_a_program_that_is_killed_while_its_cluster_starts_leaves_nothing(tmp_path, seconds):
     assert subprocess.run([sys.executable, "-c", STARTS, str(seconds)], timeout=400, cwd=tmp_path).returncode == -9
 

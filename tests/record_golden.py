@@ -3,7 +3,7 @@
     python tests/record_golden.py --list                               the table: file, recorder, what it needs
     python tests/record_golden.py --with mxnet=PYTHON                  record what this MXNet and this Python can
     python tests/record_golden.py --with mxnet=PYTHON --check          compare instead of writing
-    python tests/record_golden.py --with mxnet=PYTHON --only dot ops   these files only
+    python tests/record_golden.py --with mxnet=PYTHON --only rnn ops   these files only
 
 ``--with NAME=PATH`` names what a recorder needs and this Python does not have; ``--list`` ends with these names and how to make
 each of them.  The status is 0 if everything asked for was recorded (with ``--check``: and is what is committed).
@@ -89,7 +89,7 @@ def of_mxnet(*names: str) -> Iterator[Recording]:
 
 RECORDINGS = (
     *of_mxnet("compat", "names"),
-    *of_mxnet("blocks", "callback", "constructors", "control", "dense_ops", "dot", "estimator", "exports", "files", "gluon_api",
+    *of_mxnet("blocks", "callback", "constructors", "control", "dense_ops", "estimator", "exports", "files", "gluon_api",
               "gluon_data", "gluon_layers", "gluon_rnn", "initializer", "io", "kvstore", "metric", "module", "neural_ops", "ops",
               "reprs", "rnn", "signatures", "symbol_api", "symbol_storage", "symbols", "trainings", "updates", "visualization"),
     Recording(("gluon_steps.json",), "oracle/record_gluon.py"),
@@ -101,7 +101,6 @@ RECORDINGS = (
     Recording(("scripts.json",), "oracle/run_scripts.py", "this", ("{mxnet-source}", "--mxnet", "{mxnet}", "--record", "{0}")),
     Recording(("trace_mxnet.json",), "oracle/record_traces.py", "mxnet", ("mxnet", "{0}"),
               varies=("ts", "dur", "tid", "id", "args")),
-    Recording(("torch_optimizers.json",), "oracle/record_torch_optimizers.py", "torch"),
     Recording(("trace_torch.json",), "oracle/record_traces.py", "torch", ("torch", "{0}"), varies=("ts", "dur")),
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "mxnet", ("{0}", "MXNet"), starts=True),
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "torch", ("{0}", "PyTorch"), starts=True),

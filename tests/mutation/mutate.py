@@ -82,7 +82,7 @@ MAPPED = (
 )
 
 #: What is run once more with kernels as plain Python, where one can see which kernel calls which.
-INTERPRETED = ("tests/optimizer tests/kernels/test_activation.py tests/core/test_dot_golden.py tests/core/test_storage_table.py "
+INTERPRETED = ("tests/optimizer tests/kernels/test_activation.py tests/core/test_storage_table.py "
                "tests/ndarray/test_sparse_surface.py tests/ndarray/test_sparse_places.py tests/ndarray/test_rnn.py tests/io")
 
 #: Mutants, by name, that no test can tell from the program, with the reason.

@@ -39,7 +39,6 @@ PYTHONS = {
 #: Files that recorders read and that are not in this repository.
 SOURCES = {
     "mxnet-source": "a clone of apache/mxnet that has the tag 1.9.1",
-    "storage-notes": "the notes on MXNet's storage types, a Markdown file with a section \"Symbolic storage inference\"",
 }
 
 
@@ -90,9 +89,9 @@ def of_mxnet(*names: str) -> Iterator[Recording]:
 RECORDINGS = (
     *of_mxnet("compat", "names"),
     *of_mxnet("blocks", "callback", "constructors", "control", "dense_ops", "estimator", "exports", "files", "gluon_api",
-              "gluon_data", "gluon_layers", "gluon_rnn", "initializer", "io", "kvstore", "metric", "module", "neural_ops", "ops",
-              "reprs", "rnn", "signatures", "symbol_api", "symbol_storage", "symbols", "trainings", "updates", "visualization"),
-    Recording(("gluon_steps.json",), "oracle/record_gluon.py"),
+              "gluon_data", "gluon_layers", "gluon_rnn", "initializer", "io", "kvstore", "losses", "metric", "module",
+              "neural_ops", "ops", "reprs", "signatures", "symbol_api", "symbol_storage", "symbols", "trainings", "updates",
+              "visualization"),
     Recording(("libsvm_iter.json",), "oracle/record_libsvm.py"),
     Recording(("profiler_api.json",), "oracle/record_profiler.py"),
     Recording(("tutorial_output.txt",), "oracle/record_tutorial.py"),
@@ -106,10 +105,8 @@ RECORDINGS = (
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "torch", ("{0}", "PyTorch"), starts=True),
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "jax", ("{0}", "JAX"), starts=True),
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "this", ("{0}", "scipy"), starts=True),
-    Recording(("auc.json",), "oracle/record_auc.py", "scikit-learn"),
     Recording(("example_scores.json",), "oracle/record_sklearn.py", "scikit-learn", (str(GOLDEN / "example_data.npz"), "{0}")),
     Recording(("cupy.json",), "oracle/record_cupy.py", "cupy"),
-    Recording(("symbol_storage_table.json",), "oracle/derive_symbol_table.py", "this", ("{storage-notes}", "{0}")),
     Recording(("example_data.npz",), "oracle/collect_example_data.py", "this",
               kept="half of it is made of docstrings of installed packages, and example_scores.json belongs to it"),
     Recording(("example_settings.json",), "examples/choose_settings.py", "this", starts=True,
@@ -122,8 +119,9 @@ BY_HAND = {
     "tutorial_blocks.json": "the code blocks of the tutorial \"Sparse NDArrays with Gluon\"",
 }
 
-#: Programs beside the recorders, which they import or run.
-HELPERS = ("oracle/compat_cases.py", "oracle/expressions.py", "oracle/recording.py", "oracle/write_exports.py")
+#: Programs beside the recorders: what these import or run, and what records into ``profiles``.
+HELPERS = ("oracle/compat_cases.py", "oracle/expressions.py", "oracle/fix_programs.py", "oracle/recording.py",
+           "oracle/run_programs.py", "oracle/write_exports.py")
 
 
 def name_of(recording: Recording) -> str:

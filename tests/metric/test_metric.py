@@ -1,6 +1,5 @@
-"""Metrics against MXNet 1.9.1, batch by batch; AUC against scikit-learn's values; what is refused beyond MXNet."""
+"""Metrics against MXNet 1.9.1, batch by batch; AUC against its definition; what is refused beyond MXNet."""
 
-import itertools
 import json
 import math
 import warnings
@@ -107,13 +106,8 @@ def test_a_configuration_makes_the_same_metric(metric):
 
 
 def area_by_pairs(labels, scores):
-    positives, negatives = scores[labels == 1], scores[labels == 0]
-    wins = sum((one > other) + 0.5 * (one == other) for one, other in itertools.product(positives, negatives))
-    return wins / (len(positives) * len(negatives))
-
-
-#: ``sklearn.metrics.roc_auc_score(labels, scores)`` for ``problem(seed, count, ties)``.
-SCIKIT_LEARN = json.loads((Path(__file__).parents[1] / "golden" / "auc.json").read_text(encoding="utf-8"))
+    """Of a positive and a negative example, how often the positive one has the higher score; a tie is half of it."""
+    return (1 + np.sign(scores[labels == 1][:, None] - scores[labels == 0]).mean()) / 2
 
 
 def problem(seed, count, ties):
@@ -124,19 +118,16 @@ def problem(seed, count, ties):
     return labels, np.floor(scores * ties) / ties if ties else scores
 
 
-@pytest.mark.parametrize("case", SCIKIT_LEARN["cases"], ids=lambda case: "-".join(map(str, case["problem"])))
-def test_auc_is_that_of_scikit_learn_however_it_comes(case):
-    labels, scores = problem(*case["problem"])
-    assert labels.sum() == case["positives"]
+@pytest.mark.parametrize("case", [(1, 20, 0), (1, 20, 3), (2, 200, 0), (2, 200, 5), (3, 200, 1), (4, 1500, 0), (5, 1500, 50)])
+def test_auc_is_the_share_of_pairs_in_order_however_it_comes(case):
+    labels, scores = problem(*case)
     for batch in (len(labels), 7):
         metric = mx.metric.AUC()
         for start in range(0, len(labels), batch):
             part = slice(start, start + batch)
             metric.update([mx.nd.array(labels[part])], [mx.nd.array(scores[part], dtype="float64")])
-        assert metric.get()[1] == pytest.approx(case["auc"], abs=1e-12)
+        assert metric.get()[1] == pytest.approx(area_by_pairs(labels, scores), abs=1e-12)
         assert metric.num_inst == len(labels)
-    if len(labels) < 300:
-        assert case["auc"] == pytest.approx(area_by_pairs(labels, scores), abs=1e-12)
 
 
 def test_auc_of_two_columns_and_of_one(names):

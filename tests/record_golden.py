@@ -88,10 +88,9 @@ def of_mxnet(*names: str) -> Iterator[Recording]:
 
 RECORDINGS = (
     *of_mxnet("compat", "names"),
-    *of_mxnet("blocks", "callback", "constructors", "control", "dense_ops", "estimator", "exports", "files", "gluon_api",
-              "gluon_data", "gluon_layers", "gluon_rnn", "initializer", "io", "kvstore", "losses", "metric", "module",
-              "neural_ops", "ops", "reprs", "signatures", "symbol_api", "symbol_storage", "symbols", "trainings", "updates",
-              "visualization"),
+    *of_mxnet("blocks", "callback", "constructors", "control", "dense_ops", "estimator", "exports", "files", "gluon_data",
+              "gluon_layers", "gluon_rnn", "initializer", "io", "kvstore", "losses", "metric", "module", "neural_ops", "ops",
+              "reprs", "signatures", "symbol_storage", "symbols", "trainings", "updates", "visualization"),
     Recording(("libsvm_iter.json",), "oracle/record_libsvm.py"),
     Recording(("profiler_api.json",), "oracle/record_profiler.py"),
     Recording(("tutorial_output.txt",), "oracle/record_tutorial.py"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import sys
 import threading
@@ -159,3 +160,21 @@ def test_depth_overflows_nothing():
     assert executor.grad_dict["x"].asnumpy().tolist() == [1, 1]
     assert x.list_outputs() == ["x"]
     copy.copy(made)
+
+
+def test_backends_are_refused_by_name():
+    for call in (S.Variable("x").optimize_for, S.Variable("x").get_backend_symbol):
+        with pytest.raises(UnsupportedError, match="MKLDNN"):
+            call("MKLDNN")
+
+
+def test_operators_are_functions_with_a_docstring_and_a_signature():
+    for name in ("FullyConnected", "dot", "concat", "BatchNorm", "_plus_scalar", "SoftmaxOutput"):
+        function = getattr(S, name)
+        assert "Storage types" in function.__doc__
+        assert "name" in inspect.signature(function).parameters
+    assert list(inspect.signature(S.FullyConnected).parameters)[:4] == ["data", "weight", "bias", "num_hidden"]
+    assert "fully_connected" not in dir(S)
+    for module in (S, S.linalg):
+        with pytest.raises(AttributeError):
+            _ = module.no_such_operator

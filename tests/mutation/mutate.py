@@ -48,8 +48,8 @@ from mutants import Mutant, is_equivalent, mutants  # noqa: E402
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "ops": (("sparsekit/ops/**/*.py",), ("tests/core/test_storage_table.py", "tests/ndarray")),
     "kernels": (("sparsekit/kernels/**/*.py",), ("tests/kernels", "tests/gpu/test_grids.py", "tests/gpu/test_rows.py")),
-    "storage": (("sparsekit/storage/*.py",), ("tests/storage", "tests/ndarray/test_constructors.py", "tests/core/test_huge.py",
-                                              "tests/faults/test_doors.py")),
+    "storage": (("sparsekit/storage/*.py",), ("tests/storage", "tests/ndarray/test_ops_golden.py", "tests/core/test_huge.py",
+                                              "tests/ndarray/test_constructors.py", "tests/faults/test_doors.py")),
     "optimizer": (("sparsekit/optimizer/*.py",), ("tests/optimizer", "tests/examples/test_same_as_mxnet.py")),
     "trainer": (("sparsekit/gluon/trainer*.py",), ("tests/gluon/test_trainer.py", "tests/examples/test_same_as_mxnet.py",
                                                    "tests/kvstore")),

@@ -3,7 +3,7 @@
     python tests/record_golden.py --list                               the table: file, recorder, what it needs
     python tests/record_golden.py --with mxnet=PYTHON                  record what this MXNet and this Python can
     python tests/record_golden.py --with mxnet=PYTHON --check          compare instead of writing
-    python tests/record_golden.py --with mxnet=PYTHON --only dot ops   these files only
+    python tests/record_golden.py --with mxnet=PYTHON --only rnn ops   these files only
 
 ``--with NAME=PATH`` names what a recorder needs and this Python does not have; ``--list`` ends with these names and how to make
 each of them.  The status is 0 if everything asked for was recorded (with ``--check``: and is what is committed).
@@ -39,7 +39,6 @@ PYTHONS = {
 #: Files that recorders read and that are not in this repository.
 SOURCES = {
     "mxnet-source": "a clone of apache/mxnet that has the tag 1.9.1",
-    "storage-notes": "the notes on MXNet's storage types, a Markdown file with a section \"Symbolic storage inference\"",
 }
 
 
@@ -89,10 +88,9 @@ def of_mxnet(*names: str) -> Iterator[Recording]:
 
 RECORDINGS = (
     *of_mxnet("compat", "names"),
-    *of_mxnet("blocks", "callback", "constructors", "control", "dense_ops", "dot", "estimator", "exports", "files", "gluon_api",
-              "gluon_data", "gluon_layers", "gluon_rnn", "initializer", "io", "kvstore", "metric", "module", "neural_ops", "ops",
-              "reprs", "rnn", "signatures", "symbol_api", "symbol_storage", "symbols", "trainings", "updates", "visualization"),
-    Recording(("gluon_steps.json",), "oracle/record_gluon.py"),
+    *of_mxnet("blocks", "callback", "constructors", "control", "dense_ops", "estimator", "exports", "files", "gluon_data",
+              "gluon_layers", "gluon_rnn", "initializer", "io", "kvstore", "losses", "metric", "module", "neural_ops", "ops",
+              "reprs", "signatures", "symbol_storage", "symbols", "trainings", "updates", "visualization"),
     Recording(("libsvm_iter.json",), "oracle/record_libsvm.py"),
     Recording(("profiler_api.json",), "oracle/record_profiler.py"),
     Recording(("tutorial_output.txt",), "oracle/record_tutorial.py"),
@@ -101,16 +99,13 @@ RECORDINGS = (
     Recording(("scripts.json",), "oracle/run_scripts.py", "this", ("{mxnet-source}", "--mxnet", "{mxnet}", "--record", "{0}")),
     Recording(("trace_mxnet.json",), "oracle/record_traces.py", "mxnet", ("mxnet", "{0}"),
               varies=("ts", "dur", "tid", "id", "args")),
-    Recording(("torch_optimizers.json",), "oracle/record_torch_optimizers.py", "torch"),
     Recording(("trace_torch.json",), "oracle/record_traces.py", "torch", ("torch", "{0}"), varies=("ts", "dur")),
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "mxnet", ("{0}", "MXNet"), starts=True),
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "torch", ("{0}", "PyTorch"), starts=True),
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "jax", ("{0}", "JAX"), starts=True),
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "this", ("{0}", "scipy"), starts=True),
-    Recording(("auc.json",), "oracle/record_auc.py", "scikit-learn"),
     Recording(("example_scores.json",), "oracle/record_sklearn.py", "scikit-learn", (str(GOLDEN / "example_data.npz"), "{0}")),
     Recording(("cupy.json",), "oracle/record_cupy.py", "cupy"),
-    Recording(("symbol_storage_table.json",), "oracle/derive_symbol_table.py", "this", ("{storage-notes}", "{0}")),
     Recording(("example_data.npz",), "oracle/collect_example_data.py", "this",
               kept="half of it is made of docstrings of installed packages, and example_scores.json belongs to it"),
     Recording(("example_settings.json",), "examples/choose_settings.py", "this", starts=True,
@@ -123,8 +118,9 @@ BY_HAND = {
     "tutorial_blocks.json": "the code blocks of the tutorial \"Sparse NDArrays with Gluon\"",
 }
 
-#: Programs beside the recorders, which they import or run.
-HELPERS = ("oracle/compat_cases.py", "oracle/expressions.py", "oracle/recording.py", "oracle/write_exports.py")
+#: Programs beside the recorders: what these import or run, and what records into ``profiles``.
+HELPERS = ("oracle/compat_cases.py", "oracle/expressions.py", "oracle/fix_programs.py", "oracle/recording.py",
+           "oracle/run_programs.py", "oracle/write_exports.py")
 
 
 def name_of(recording: Recording) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import sparsekit as mx
@@ -78,25 +77,6 @@ def test_named_errors(name):
     with pytest.raises(kind, match=message) as caught:
         act()
     assert "Hint:" in str(caught.value) or kind is AttributeError
-
-
-def test_float16_goes_through_sparse_kernels_as_float32():
-    sparse = mx.nd.ones((2, 2), dtype="float16").tostype("csr")
-    product = mx.nd.dot(sparse, mx.nd.full((2, 3), 0.1, dtype="float16"))
-    assert product.dtype == np.float16
-    np.testing.assert_array_equal(product.asnumpy(), np.full((2, 3), np.float16(0.1) * 2))
-    weight = mx.nd.ones((4, 2), dtype="float16")
-    mx.nd.sgd_update(weight, mx.nd.ones((4, 2), dtype="float16").tostype("row_sparse"), lr=0.5, out=weight)
-    assert weight.asnumpy().tolist() == [[0.5, 0.5]] * 4
-
-
-def test_sixty_million_rows_with_ten_stored():
-    rows = np.arange(10) * 6_000_000
-    array = ROWS((np.ones((10, 4), np.float32), rows), shape=(60_000_000, 4))
-    doubled = array * 2 + array
-    assert (doubled.stype, doubled.shape, float(doubled.sum().asscalar())) == ("row_sparse", (60_000_000, 4), 120.0)
-    with pytest.raises(mx.DensificationError, match="densify_limit"):
-        mx.nd.exp(ROWS((np.ones((10, 400), np.float32), rows), shape=(60_000_000, 400)))
 
 
 @pytest.mark.parametrize("component", ["indices", "indptr"])

@@ -1,4 +1,4 @@
-"""Imports go one way, importing sparsekit stays light, and the two sets of kernels match."""
+"""Imports go one way, and importing sparsekit stays light."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sparsekit"
@@ -223,34 +221,3 @@ def test_what_exists_for_old_programs_alone_loads_when_it_is_named():
     assert loaded == []
     named = ("log", "monitor", "names", "operator", "registry", "runtime", "test_checks", "test_utils", "util", "visualization")
     assert listed == ["sparsekit.compat", *(f"sparsekit.compat.{name}" for name in named)]
-
-
-#: Files of kernels that hold none, and those for what only one device or library does: reading files, running tables.
-NOT_MIRRORED = {"__init__.py", "arrays.py", "checksum.py", "formulas.py", "grouped.py", "intrinsic_names.py",
-                "intrinsics.py", "jit.py", "kept.py", "launch.py", "libsvm_read.py", "step_source.py", "sums.py",
-                "table_rows.py", "table_twins.py", "thread_pool.py", "warm.py"}
-
-
-def kernels_in(device: str) -> dict[str, dict[str, list[str]]]:
-    """File -> public function -> names of its parameters, for one device."""
-    return {
-        path.name: {
-            node.name: [argument.arg for argument in [*node.args.args, *node.args.kwonlyargs]]
-            for node in ast.parse(path.read_text(encoding="utf-8")).body
-            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
-        }
-        for path in sorted((PACKAGE / "kernels" / device).glob("*.py"))
-        if path.name not in NOT_MIRRORED
-    }
-
-
-@pytest.mark.parametrize("device", ["numpy", "gpu"])
-def test_kernels_have_the_files_and_the_parameters_of_those_of_numba(device):
-    cpu, others = kernels_in("cpu"), kernels_in(device)
-    assert {"csr.py", "dense.py", "row_sparse.py"} <= set(cpu)
-    assert set(others) == set(cpu)
-    for name, functions in others.items():  # optimizer steps are made of numba's: tests/kernels/test_types.py counts them
-        shared = {word: parameters for word, parameters in functions.items() if word in cpu[name] and word != "over_rows"}
-        assert shared == {word: cpu[name][word] for word in shared}, f"kernels/{device}/{name} does not mirror kernels/cpu/{name}"
-        if device == "gpu" and not name.startswith("update"):
-            assert shared == cpu[name]

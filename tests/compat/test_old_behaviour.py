@@ -258,15 +258,6 @@ def test_labels_may_name_the_blank(label, settings, expected):
         nd.CTCLoss(data, nd.array([[4], [1]]))
 
 
-def test_parts_of_a_step_that_the_kvstore_makes_fail_an_assertion():
-    weight = mx.gluon.Parameter("weight", shape=(2,))
-    weight.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
-    trainer = mx.gluon.Trainer([weight], "sgd", update_on_kvstore=True)
-    for part in (lambda: trainer.update(1), trainer.allreduce_grads):
-        with pytest.raises(AssertionError, match="update_on_kvstore=False"):
-            part()
-
-
 def test_parameters_say_whether_they_have_values_and_gradients():
     weight = mx.gluon.Parameter("weight", shape=(2,))
     assert weight._data is None

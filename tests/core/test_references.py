@@ -182,8 +182,8 @@ def test_every_row_in_every_element_type(name):
 
 #: Shapes of two arrays that broadcast.
 PATTERNS = [((4, 5), (4, 5)), ((4, 5), (1, 5)), ((4, 5), (4, 1)), ((4, 5), (1, 1)), ((4, 1), (1, 5)), ((1, 5), (4, 5)),
-            ((4, 5), (5,)), ((5,), (4, 5)), ((3, 4, 5), (4, 5)), ((3, 1, 5), (1, 4, 1)), ((1,), (4, 5)), ((0, 5), (1, 5)),
-            ((4, 5), (1,))]
+            ((4, 5), (5,)), ((5,), (4, 5)), ((3, 4, 5), (4, 5)), ((4, 5), (3, 4, 5)), ((3, 1, 5), (1, 4, 1)), ((1,), (4, 5)),
+            ((0, 5), (1, 5)), ((4, 5), (1,))]
 BROADCASTING = [name for name in HELD if OPS[name].shape is infer.broadcast]
 
 
@@ -283,16 +283,3 @@ def test_the_noise_of_langevin_dynamics_is_normal():
     weight, grad = np.ones((100, 200), np.float32), np.full((100, 200), 0.5, np.float32)
     moved = drawn_by(OPS["sgld_update"], [weight, grad], lr=0.04, wd=0.1, rescale_grad=2.0)
     held_to(moved - (1 - 0.02 * (2 * 0.5 + 0.1)), stats.norm(0, 0.2))
-
-
-def test_dropped_values_are_a_share_and_the_rest_grows():
-    mx.random.seed(16)
-    made = drawn_by(OPS["Dropout"], [np.ones(COUNT, np.float32)], p=0.3)
-    assert set(np.unique(made)) == {np.float32(0), np.float32(1 / 0.7)}
-    assert abs((made == 0).mean() - 0.3) < 5 * np.sqrt(0.3 * 0.7 / COUNT)
-
-
-def test_slopes_of_a_randomized_rectifier_are_drawn_evenly():
-    mx.random.seed(17)
-    made = drawn_by(OPS["LeakyReLU"], [np.full(COUNT, -1, np.float32)], act_type="rrelu", lower_bound=0.1, upper_bound=0.4)
-    held_to(-made, stats.uniform(0.1, 0.3))

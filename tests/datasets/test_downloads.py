@@ -29,6 +29,7 @@ from sparsekit.base.progress import Progress
 from sparsekit.datasets import archives, download, fetch_libsvm, fetch_movielens, libsvm_file, libsvm_sets, movielens
 from sparsekit.datasets.archives import open_member, unpack
 from sparsekit.datasets.download import Source, data_home, fetch
+from sparsekit.gluon import utils
 
 BODY = bytes(range(256)) * 40
 
@@ -216,6 +217,42 @@ def test_two_at_once_download_once(server, tmp_path):
     assert len(server.requests) == 1
 
 
+# the function of gluon, whose answers that make no sense are below
+
+
+def test_a_download_of_gluon_is_whole_checked_and_kept(server, tmp_path, monkeypatch):
+    url, right, folder = f"{server.url}/file", hashlib.sha1(BODY).hexdigest(), tmp_path / "here"
+    folder.mkdir()
+    server.script = [{"status": 503}] * 2
+    path = utils.download(url, str(folder), sha1_hash=right, retries=2)
+    assert path == str(folder / "file")
+    assert utils.check_sha1(path, right)
+    (folder / "file").write_bytes(b"mine")
+    assert utils.download(url, path) == path
+    assert (folder / "file").read_bytes() == b"mine"
+    utils.download(url, path, sha1_hash=right)
+    assert utils.check_sha1(path, right)
+    with pytest.raises(DataFileError, match="not the file expected"):
+        utils.download(url, str(tmp_path / "new" / "name"), sha1_hash="0" * 40)
+    assert list((tmp_path / "new").iterdir()) == []
+    monkeypatch.chdir(folder)
+    with pytest.warns(UserWarning, match="verify_ssl"):
+        assert utils.download(url, overwrite=True, verify_ssl=False) == "file"
+
+
+def test_a_download_of_gluon_that_fails_says_why_and_leaves_nothing(server, tmp_path):
+    server.script = [{"status": 503}] * 2
+    with pytest.raises(DataFileError, match=r"could not be downloaded: .*Service Unavailable"):
+        utils.download(f"{server.url}/file", str(tmp_path / "x"), retries=1)
+    for address, why in (("http://127.0.0.1:1/a", "refused"), ("nothing", "unknown url type"),
+                         ("http://127.0.0.1/", "not end in a file name")):
+        with pytest.raises(DataFileError, match=why):
+            utils.download(address, str(tmp_path / "y") if "file name" not in why else None, retries=0)
+    with pytest.raises(mx.SparsekitError, match="retries must be at least 0, got -1"):
+        utils.download(server.url, retries=-1)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 def raw(monkeypatch):
     """A server that answers with bytes from a list, whatever it is asked, and keeps the requests."""
@@ -304,7 +341,7 @@ def test_answers_that_make_no_sense_are_named_and_written_within_bounds(raw, tmp
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < max(size or 0, 1 << 20)
     if size is None and "1,048,576" not in said:
         with pytest.raises(DataFileError, match="could not be downloaded"):
-            mx.gluon.utils.download(raw.url, str(tmp_path / "mine"), retries=0)
+            utils.download(raw.url, str(tmp_path / "mine"), retries=0)
         assert not list(tmp_path.glob("*mine*"))
 
 

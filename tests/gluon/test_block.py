@@ -234,16 +234,6 @@ def test_normalization_along_an_axis_that_is_not_there():
         layer(mx.nd.ones((2, 3)))
 
 
-def test_dropout_by_rows_and_only_while_training():
-    mx.random.seed(0)
-    layer, x = nn.Dropout(0.5, axes=(1,)), mx.nd.ones((50, 4))
-    assert (layer(x).asnumpy() == 1).all()
-    with mx.autograd.record():
-        out = layer(x).asnumpy()
-    assert set(out.reshape(-1)) == {0, 2}
-    assert (out == out[:, :1]).all()
-
-
 @pytest.mark.parametrize("stype", ["csr", "default"])
 def test_dense_with_row_sparse_gradient_flattens_what_is_not_flat(stype):
     layer = nn.Dense(2, weight_grad_stype="row_sparse")

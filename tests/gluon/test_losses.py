@@ -1,4 +1,4 @@
-"""Losses where they are not MXNet's, or where a recorded value says nothing: see DIFFERENCES.md."""
+"""Losses beyond what is compared with MXNet's, and where they are not MXNet's: see DIFFERENCES.md."""
 
 import numpy as np
 import pytest

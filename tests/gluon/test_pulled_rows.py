@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,7 +9,6 @@ import sparsekit as mx
 from sparsekit import autograd, gluon, nd
 from sparsekit.dist.transport import LocalCluster
 
-TRAININGS = json.loads((Path(__file__).parents[1] / "golden" / "trainings.json").read_text())
 ROWS = [0, 3, 1]
 X = np.array([[1, 0, 0, 2, 0, 0], [0, 3, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0]], np.float32)
 START = np.arange(12, dtype=np.float32).reshape(6, 2) / 8
@@ -42,51 +38,6 @@ def squares(rows, x=None):
     return (nd.dot(csr() if x is None else x, rows) ** 2).sum()
 
 
-# programs recorded from MXNet
-
-
-class Machine:
-    """The factorization machine that was recorded; its rows are pulled before ``record()``."""
-
-    def __init__(self, initial):
-        self.bias = gluon.Parameter("bias", shape=(1,))
-        self.bias.initialize()
-        self.bias.set_data(nd.array(initial[0]))
-        self.weight, self.vectors = (parameter(np.array(values), name=name)
-                                     for name, values in zip(("weight", "vectors"), initial[1:], strict=True))
-        self.parameters = [self.bias, self.weight, self.vectors]
-
-    def __call__(self, x, weight, vectors):
-        pairs = nd.square(nd.dot(x, vectors)) - nd.dot(nd.square(x), nd.square(vectors))
-        return nd.dot(x, weight) + self.bias.data() + 0.5 * nd.sum(pairs, axis=1, keepdims=True)
-
-
-@pytest.mark.parametrize("on_kvstore", [None, True, False])
-@pytest.mark.parametrize("case", [case for case in TRAININGS["cases"] if case["model"] == "machine"],
-                         ids=lambda case: case["optimizer"])
-def test_a_model_trains_as_in_mxnet(case, on_kvstore):
-    inputs = {name: np.array(values) for name, values in TRAININGS["inputs"].items()}
-    model, loss = Machine(case["initial"]), gluon.loss.SigmoidBinaryCrossEntropyLoss()
-    trainer = gluon.Trainer(model.parameters, *TRAININGS["optimizers"][case["optimizer"]], kvstore="local",
-                            update_on_kvstore=on_kvstore)
-    size = TRAININGS["batch"]
-    for step in range(TRAININGS["steps"]):
-        start = step * size % len(inputs["label"])
-        columns, values = inputs["columns"][start: start + size], inputs["values"][start: start + size]
-        x = nd.sparse.csr_matrix((values.ravel().astype(np.float32), columns.ravel(),
-                                  np.arange(0, columns.size + 1, columns.shape[1])), shape=(size, 40))
-        rows = nd.array(np.unique(columns))
-        weight, vectors = model.weight.row_sparse_data(rows), model.vectors.row_sparse_data(rows)
-        with autograd.record():
-            value = loss(model(x, weight, vectors), nd.array(inputs["label"][start: start + size]))
-        value.backward()
-        trainer.step(size)
-    found = np.concatenate([one.data().asnumpy().ravel() for one in model.parameters])
-    expected = np.concatenate([np.ravel(values) for values in case["final"]])
-    assert abs(found - expected).max() <= 1e-5 * abs(expected).max()
-    assert abs(expected - np.concatenate([np.ravel(values) for values in case["initial"]])).max() > 0.1
-
-
 # gradients
 
 
@@ -109,10 +60,11 @@ def test_the_gradient_reaches_the_parameter(inside, pull, grad_stype):
     np.testing.assert_allclose(weight.grad().asnumpy(), gradient_of(START), rtol=1e-6)
 
 
-def test_one_pull_serves_several_steps_with_the_values_it_had():
-    """As in MXNet, whose kvstore changes its own copy of the weight."""
+@pytest.mark.parametrize("on_kvstore", [None, True, False])
+def test_one_pull_serves_several_steps_with_the_values_it_had(on_kvstore):
+    """As in MXNet, whose kvstore changes its own copy of the weight; ``examples/test_same_as_mxnet.py`` trains beside it."""
     weight = parameter()
-    trainer = gluon.Trainer([weight], "sgd", {"learning_rate": 0.01})
+    trainer = gluon.Trainer([weight], "sgd", {"learning_rate": 0.01}, kvstore="local", update_on_kvstore=on_kvstore)
     rows = weight.row_sparse_data(ids(*ROWS))
     for _ in range(3):
         with autograd.record():

@@ -125,8 +125,9 @@ def test_a_store_that_makes_the_step_makes_all_of_it():
     weight, = weights("w", ctx=TWO)
     trainer = Trainer([weight], "sgd", update_on_kvstore=True)
     for name in ("allreduce_grads", "update"):
-        with pytest.raises(mx.UnsupportedError, match="update_on_kvstore=False"):
+        with pytest.raises(mx.UnsupportedError, match="update_on_kvstore=False") as caught:
             getattr(trainer, name)(*([1] if name == "update" else []))
+        assert isinstance(caught.value, AssertionError)  # as in MXNet
     backward(weight)
     with pytest.raises(mx.SparsekitError, match="batch_size must be above 0, got 0"):
         trainer.step(0)
@@ -325,16 +326,8 @@ def test_what_is_refused():
             act()
 
 
-def test_a_profile_knows_whose_update_it_was_and_an_error_does_not_stay_in_it():
-    one, two = weights("one", "two", ctx=TWO)
-    trainer = Trainer([one, two], "sgd", {"learning_rate": 1.0})
-    backward(one, two)
-    with mx.Profiler() as prof:
-        trainer.step(1)
-    steps = [record for record in prof.records if record["name"] == "sgd_update"]
-    assert [record["layer"] for record in steps] == ["one", "two"]
-    assert {record["lane"] for record in steps} == {"update"}
-    one.list_grad()[0]._store[0] = np.nan
+def test_a_step_that_fails_does_not_stay_in_the_lane_of_updates():
+    one, = weights("one", ctx=TWO)
     broken = Trainer([one], mx.optimizer.Optimizer(), kvstore=None)
     backward(one)
     with pytest.raises(mx.SparsekitError, match="override update"):

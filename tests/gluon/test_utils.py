@@ -1,9 +1,4 @@
-"""Splitting, clipping, checksums and downloads."""
-
-import functools
-import hashlib
-import http.server
-import threading
+"""Splitting and clipping; downloads are in ``datasets/test_downloads.py``."""
 
 import numpy as np
 import pytest
@@ -75,66 +70,3 @@ def test_clipping_says_what_is_wrong():
 def test_shapes_that_are_known():
     assert utils.shape_is_known((2, 3))
     assert not any(map(utils.shape_is_known, [None, (), (2, 0), (-1,)]))
-
-
-class _Server(http.server.SimpleHTTPRequestHandler):
-    failures = 0
-
-    def do_GET(self):
-        if type(self).failures > 0:
-            type(self).failures -= 1
-            self.send_error(503)
-        else:
-            super().do_GET()
-
-    def log_message(self, *_):
-        """Nothing is printed."""
-
-
-@pytest.fixture
-def server(tmp_path):
-    """A server of one file on this machine."""
-    folder = tmp_path / "served"
-    folder.mkdir()
-    (folder / "data.txt").write_bytes(b"1 2:3\n" * 1000)
-    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Server, directory=str(folder)))
-    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{made.server_port}/data.txt"
-    made.shutdown()
-    thread.join()
-    made.server_close()
-
-
-def test_downloads_are_whole_checked_and_kept(server, tmp_path, monkeypatch):
-    right = hashlib.sha1(b"1 2:3\n" * 1000).hexdigest()
-    folder = tmp_path / "here"
-    folder.mkdir()
-    _Server.failures = 2
-    path = utils.download(server, str(folder), sha1_hash=right, retries=2)
-    assert path == str(folder / "data.txt")
-    assert utils.check_sha1(path, right)
-    (folder / "data.txt").write_bytes(b"mine")
-    assert utils.download(server, path) == path
-    assert (folder / "data.txt").read_bytes() == b"mine"
-    utils.download(server, path, sha1_hash=right)
-    assert utils.check_sha1(path, right)
-    with pytest.raises(mx.DataFileError, match="not the file expected"):
-        utils.download(server, str(tmp_path / "new" / "name"), sha1_hash="0" * 40)
-    assert list((tmp_path / "new").iterdir()) == []
-    monkeypatch.chdir(folder)
-    with pytest.warns(UserWarning, match="verify_ssl"):
-        assert utils.download(server, overwrite=True, verify_ssl=False) == "data.txt"
-
-
-def test_a_download_that_fails_says_why_and_leaves_nothing(server, tmp_path):
-    _Server.failures = 2
-    with pytest.raises(mx.DataFileError, match=r"could not be downloaded: .*Service Unavailable"):
-        utils.download(server, str(tmp_path / "x"), retries=1)
-    for address, why in (("http://127.0.0.1:1/a", "refused"), ("nothing", "unknown url type"),
-                         ("http://127.0.0.1/", "not end in a file name")):
-        with pytest.raises(mx.DataFileError, match=why):
-            utils.download(address, str(tmp_path / "y") if "file name" not in why else None, retries=0)
-    with pytest.raises(mx.SparsekitError, match="retries must be at least 0, got -1"):
-        utils.download(server, retries=-1)
-    assert [path.name for path in tmp_path.iterdir()] == ["served"]

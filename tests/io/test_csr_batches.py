@@ -119,30 +119,6 @@ def test_models_take_csr_batches_as_they_are(data, name):
     MODELS[name](data)
 
 
-BATCHES = {
-    "pad": batches, "discard": lambda data: batches(data, last_batch_handle="discard"),
-    "roll_over": lambda data: batches(data, last_batch_handle="roll_over", shuffle=True),
-    "ResizeIter": lambda data: mx.io.ResizeIter(batches(data), 5),
-    "PrefetchingIter": lambda data: mx.io.PrefetchingIter(batches(data)),
-    "scipy": lambda data: mx.io.NDArrayIter(data[0].asscipy(), data[1], BATCH),
-}
-
-
-@pytest.mark.parametrize("name", BATCHES)
-def test_iterators_give_csr_batches(data, name):
-    made = BATCHES[name](data)
-    found = [batch.data[0] for _ in range(2) for batch in (made.reset(), *made)[1:]]
-    assert len(found) >= 4
-    assert {one.stype for one in found} == {"csr"}
-
-
-@pytest.mark.parametrize("options", [{}, {"shuffle": True}, {"last_batch": "rollover"}, {"num_workers": 1, "thread_pool": True}],
-                         ids=str)
-def test_loaders_give_csr_batches(data, options):
-    for source in (data, (data[0].asscipy(), data[1])):
-        assert {x.stype for x, _ in loader(source, **options)} == {"csr"}
-
-
 def test_parts_for_contexts_are_csr(data):
     contexts = [mx.cpu(0), mx.cpu(1)]
     for source in (data[0], data[0].asscipy()):

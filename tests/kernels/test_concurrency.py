@@ -121,30 +121,6 @@ def test_four_threads_compute_what_one_does(tmp_path):
             np.testing.assert_array_equal(result, expected[place % len(jobs)])
 
 
-@pytest.mark.parametrize("columns", [1, 32])
-def test_a_product_that_threads_share_is_that_of_scipy(columns):
-    right = dense(1, SIZES["columns"], columns)
-    np.testing.assert_allclose(mx.nd.dot(matrix(1), right).asnumpy(), matrix(1).asscipy() @ right.asnumpy(), rtol=1e-5)
-
-
-def test_recording_is_the_threads_own():
-    inside, outside = threading.Event(), threading.Event()
-
-    def records():
-        with mx.autograd.record():
-            inside.set()
-            assert outside.wait(60)
-            return mx.autograd.is_recording(), mx.autograd.is_training()
-
-    def looks():
-        assert inside.wait(60)
-        seen = mx.autograd.is_recording(), mx.autograd.is_training()
-        outside.set()
-        return seen
-
-    assert in_threads([records, looks]) == [(True, True), (False, False)]
-
-
 def test_a_graph_of_one_thread_is_walked_by_another():
     x = dense(0, 20)
     x.attach_grad()

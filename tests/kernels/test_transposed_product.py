@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import sparsekit as mx
 from sparsekit.kernels.cpu import csr, jit
 
 pytestmark = pytest.mark.compiled
@@ -151,19 +150,6 @@ def test_the_way_is_chosen_by_stored_count_columns_and_width(monkeypatch, stored
     if way == "_dot_ranked":  # more threads add up sorted entries sooner
         monkeypatch.setattr(csr, "worker_count", lambda: 5)
         assert chosen(monkeypatch, stored, columns, width) == ["_dot_grouped"]
-
-
-@pytest.mark.parametrize("stored", [1023, 1024])
-@pytest.mark.parametrize(("columns", "width"), [(1 << 16, 1), ((1 << 16) + 1, 1), (4096, 16), (4097, 16), (4096, 17)])
-def test_products_are_right_on_both_sides_of_a_threshold(columns, width, stored):
-    data, indices, indptr = matrix(40, columns, stored)
-    right = dense(40, width)
-    left = mx.nd.sparse.csr_matrix((data, indices, indptr), shape=(40, columns))
-    made = mx.nd.sparse.dot(left, mx.nd.array(right), transpose_a=True)
-    assert made.stype == "row_sparse"
-    np.testing.assert_array_equal(made.indices.asnumpy(), np.unique(indices))
-    expected = sparse.csr_matrix((data, indices, indptr), shape=(40, columns)).T @ right
-    np.testing.assert_allclose(made.asnumpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("columns", [300, 3_000_000])

@@ -214,42 +214,6 @@ def test_what_is_held_is_sent_when_the_program_ends():
 # the optimizer
 
 
-def test_settings_travel_with_the_pushes_they_were_made_for():
-    def worker():
-        kv = mx.kv.create("dist_sync")
-        kv.init("w", mx.nd.zeros((2,)))
-        optimizer = mx.optimizer.SGD(learning_rate=1.0)
-        kv.set_optimizer(optimizer)
-        found = []
-        for rate, scale in ((1.0, 1.0), (0.5, 1.0), (0.5, 4.0), (1.0, 1.0)):
-            optimizer.set_learning_rate(rate)
-            optimizer.rescale_grad = scale
-            kv.push("w", mx.nd.ones((2,)))
-            optimizer.set_learning_rate(100)  # too late for the push that is held
-            found.append(float(pulled(kv, "w", (2,))[0]))
-        return found
-
-    for found in together(2, worker):
-        assert np.diff([0.0, *found]).tolist() == [-2.0, -1.0, -4.0, -2.0]
-
-
-def test_an_optimizer_that_looks_at_whole_weights_moves_keys_to_one_server():
-    def worker(optimizer):
-        kv = mx.kv.create("dist_sync")
-        kv.init("w", mx.nd.array(np.arange(60000).reshape(20000, 3) / 1e4))
-        kv.set_optimizer(optimizer)
-        kv.push("w", mx.nd.ones((20000, 3)) * (1 + kv.rank))
-        return pulled(kv, "w", (20000, 3)), kv._client.spec("w").placement
-
-    kv = mx.kv.create("local")
-    kv.init("w", mx.nd.array(np.arange(60000).reshape(20000, 3) / 1e4))
-    kv.set_optimizer(mx.optimizer.LAMB(learning_rate=0.1))
-    kv.push("w", [mx.nd.ones((20000, 3)), mx.nd.ones((20000, 3)) * 2])
-    for found, placement in LocalCluster(2, 2).run(worker, mx.optimizer.LAMB(learning_rate=0.1)):
-        assert placement.startswith("whole:")
-        assert found.tobytes() == pulled(kv, "w", (20000, 3)).tobytes()
-
-
 @pytest.mark.parametrize("dump", [False, True], ids=["states alone", "with settings"])
 @pytest.mark.parametrize(("name", "settings"), [("adam", {}), ("lbsgd", {"batch_scale": 3, "momentum": 0.9})])
 def test_states_are_gathered_and_dealt_out_again(tmp_path, name, settings, dump):

@@ -105,27 +105,6 @@ def test_rows_by_number(any_store):
         any_store.row_sparse_pull("w", out=out[0])
 
 
-@pytest.mark.parametrize("stype", ["default", "row_sparse"])
-def test_an_optimizer_makes_pushes_steps_and_its_states_go_on(store, stype, tmp_path):
-    def fresh():
-        made = mx.kv.create(store.type)
-        made.init("w", array(1, stype))
-        made.set_optimizer(mx.optimizer.SGD(learning_rate=0.5, momentum=0.5))
-        return made
-
-    first, second = fresh(), fresh()
-    gradient = rows([1], 1.0)
-    first.push("w", [gradient, gradient.as_in_context(TWO[1])])
-    assert pulled(first, "w")[:, 0].tolist() == [1, 0, 1, 1]
-    second.push("w", [gradient, gradient])
-    first.save_optimizer_states(tmp_path / "states", dump_optimizer=True)
-    second.load_optimizer_states(tmp_path / "states")
-    for one in (first, second):
-        one.push("w", gradient)
-    assert pulled(first, "w").tolist() == pulled(second, "w").tolist()
-    assert pulled(first, "w")[1, 0] == 0 - 0.5 - 0.5
-
-
 @pytest.mark.parametrize("name", ["sgd", "adam", "adagrad", "ftrl"])
 def test_the_first_step_stores_the_rows_that_a_row_sparse_value_lacks(store, name):
     """MXNet's step on such a value is an error, and so the example programs that begin with zeros of servers fail there."""

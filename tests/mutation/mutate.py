@@ -48,10 +48,10 @@ from mutants import Mutant, is_equivalent, mutants  # noqa: E402
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "ops": (("sparsekit/ops/**/*.py",), ("tests/core/test_storage_table.py", "tests/ndarray")),
     "kernels": (("sparsekit/kernels/**/*.py",), ("tests/kernels", "tests/gpu/test_grids.py", "tests/gpu/test_rows.py")),
-    "storage": (("sparsekit/storage/*.py",), ("tests/storage", "tests/ndarray/test_constructors.py", "tests/core/test_huge.py",
-                                              "tests/faults/test_doors.py")),
-    "optimizer": (("sparsekit/optimizer/*.py",), ("tests/optimizer", "tests/gluon/test_training_golden.py")),
-    "trainer": (("sparsekit/gluon/trainer*.py",), ("tests/gluon/test_trainer.py", "tests/gluon/test_training_golden.py",
+    "storage": (("sparsekit/storage/*.py",), ("tests/storage", "tests/ndarray/test_ops_golden.py", "tests/core/test_huge.py",
+                                              "tests/ndarray/test_constructors.py", "tests/faults/test_doors.py")),
+    "optimizer": (("sparsekit/optimizer/*.py",), ("tests/optimizer", "tests/examples/test_same_as_mxnet.py")),
+    "trainer": (("sparsekit/gluon/trainer*.py",), ("tests/gluon/test_trainer.py", "tests/examples/test_same_as_mxnet.py",
                                                    "tests/kvstore")),
     "profiler": (("sparsekit/profiler/*.py",), ("tests/profiler", "tests/dist/test_profile.py")),
     "figures": (("sparsekit/figures/*.py",), ("tests/figures",)),
@@ -82,7 +82,7 @@ MAPPED = (
 )
 
 #: What is run once more with kernels as plain Python, where one can see which kernel calls which.
-INTERPRETED = ("tests/optimizer tests/kernels/test_activation.py tests/core/test_dot_golden.py tests/core/test_storage_table.py "
+INTERPRETED = ("tests/optimizer tests/kernels/test_activation.py tests/core/test_storage_table.py "
                "tests/ndarray/test_sparse_surface.py tests/ndarray/test_sparse_places.py tests/ndarray/test_rnn.py tests/io")
 
 #: Mutants, by name, that no test can tell from the program, with the reason.

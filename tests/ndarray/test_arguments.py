@@ -198,16 +198,6 @@ def test_the_gradient_of_relu_at_nan_is_nan(function, size):
     np.testing.assert_array_equal(made, [0, 0, 1, np.nan] * size)
 
 
-def test_storage_types_that_mxnet_keeps():
-    matrix = nd.array([[0, 2], [3, 0]])
-    made = nd.contrib.quadratic(matrix.tostype("csr"), a=1, b=2, c=0)
-    assert made.stype == "csr"
-    np.testing.assert_array_equal(made.asnumpy(), [[0, 8], [15, 0]])
-    made = nd._internal._scatter_elemwise_div(nd.array([[0, 0], [3, 1]]).tostype("row_sparse"), matrix.tostype("csr"))
-    assert made.stype == "row_sparse"
-    np.testing.assert_array_equal(made.asnumpy(), [[0, 0], [1, np.inf]])
-
-
 @pytest.mark.parametrize("stypes", list(itertools.product(("default", "csr"), ("default", "row_sparse", "csr"))))
 def test_a_bias_may_be_a_column(stypes):
     data, weight, bias = np.array([[1.0, 0, 2], [0, 0, 3]]), np.arange(12.0).reshape(4, 3), np.arange(4.0).reshape(4, 1)

@@ -165,6 +165,8 @@ def test_asscipy_gives_either_class_in_the_memory_of_the_array(index_dtype):
     x.check_format()
     np.testing.assert_array_equal(x.toarray(), VALUES)
     assert x.device == x.context == mx.cpu()
+    with pytest.raises(mx.ShapeError, match="two dimensions"):
+        nd.zeros((2, 2, 2), stype="row_sparse").asscipy()
 
 
 def test_a_frame_of_pandas_comes_out_of_a_matrix():

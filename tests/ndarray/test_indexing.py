@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse as scipy_sparse
 
 import sparsekit as mx
-from sparsekit.base.errors import DTypeError, GradientError, RowIndexError, ShapeError, UnsupportedError
+from sparsekit.base.errors import RowIndexError, ShapeError, UnsupportedError
 from sparsekit.ops.samples import grid
 from sparsekit.storage import CSR, RowSparse
 
@@ -22,8 +20,6 @@ ROWS = {
     "reversed": slice(None, None, -1), "nothing": slice(4, 4), "beyond": slice(-100, 100), "list": [4, 0, -7, 4],
     "array": np.array([3, 3, 1], np.int32), "empty": [], "mask": np.arange(7) % 2 == 0, "no row": np.zeros(7, bool),
 }
-COLUMNS = {"one": 4, "last": -2, "all": slice(None), "part": slice(2, 5), "steps": slice(1, None, 2),
-           "back": slice(None, None, -2), "list": [5, 0, 0, 3], "mask": np.array([True, False, False, True, True, False])}
 
 
 pytestmark = pytest.mark.usefixtures("no_fallback")
@@ -49,13 +45,6 @@ def check(made, expected, stype):
 @pytest.mark.parametrize("key", ROWS.values(), ids=ROWS)
 def test_rows(x, key):
     check(x[key], scipy_sparse.csr_matrix(VALUES)[key].toarray(), x.stype)
-
-
-@pytest.mark.parametrize(("rows", "columns"), [
-    pytest.param(rows, columns, id=f"{name} {other}") for (name, rows), (other, columns) in
-    itertools.product(ROWS.items(), COLUMNS.items()) if isinstance(rows, slice) or isinstance(columns, slice)])
-def test_rows_and_columns(x, rows, columns):
-    check(x[rows, columns], scipy_sparse.csr_matrix(VALUES)[rows][:, columns].toarray(), x.stype)
 
 
 PLACES = {
@@ -213,43 +202,6 @@ def test_assigning_zero_stores_nothing():
     x = mx.nd.sparse.row_sparse_array((np.ones((1, 2)), [3]), shape=(2**50, 2))
     x[:] = 0
     assert x.nnz == 0
-
-
-@pytest.mark.parametrize(("key", "value", "error"), [
-    (slice(1, 3), np.ones(5), ShapeError), (0, [[1], [2]], ShapeError), (slice(None), np.ones(5), ShapeError),
-    (slice(None), mx.nd.ones((6, 7)), ShapeError), (slice(None), "text", DTypeError), (slice(None), [[1], [2, 3]], DTypeError)])
-def test_a_wrong_assignment_is_named_and_leaves_the_array(x, key, value, error):
-    with pytest.raises(error, match="Hint:"):
-        x[key] = value
-    np.testing.assert_array_equal(x.asnumpy(), VALUES)
-
-
-def test_a_recorded_array_is_not_assigned_to(x):
-    x.attach_grad()
-    with mx.autograd.record(), pytest.raises(GradientError):
-        x[:] = 0
-
-
-@pytest.mark.parametrize("key", [
-    (0, [True, False, True]), (slice(None), [True] * 3), (..., [True] * 3), ([True, False, True], [True, False, True]),
-    (None, 0, [True]), (0, np.ones((3, 4), bool)), (np.ones((4, 3), bool),), ([True] * 4, 0), np.array(True)], ids=repr)
-def test_a_mask_has_the_sizes_of_its_axes(key):
-    values = np.arange(12.0, dtype=np.float32).reshape(3, 4)
-    x = mx.nd.array(values)
-    with pytest.raises(mx.SparsekitError) as refused:
-        x[key]
-    assert isinstance(refused.value, IndexError)
-    with pytest.raises(mx.SparsekitError):
-        x[key] = 5
-    assert np.array_equal(x.asnumpy(), values)
-
-
-@pytest.mark.parametrize("key", [
-    (0, [True, False, True, True]), (..., [True, False, True, True]), ([True, False, True], ...), (None, slice(None), [True] * 4),
-    ([True, False, True], [False, True, True, False]), (np.arange(12).reshape(3, 4) > 4,)], ids=repr)
-def test_masks_among_other_keys_are_numpys(key):
-    values = np.arange(12.0, dtype=np.float32).reshape(3, 4)
-    assert np.array_equal(mx.nd.array(values)[key].asnumpy(), values[key])
 
 
 @pytest.mark.parametrize("stype", ["default", "csr", "row_sparse"])

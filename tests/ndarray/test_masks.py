@@ -121,13 +121,6 @@ def test_floats_of_numpy_are_refused_and_integers_are_positions(kind):
     np.testing.assert_array_equal(x[kind(whole)].asnumpy(), values[whole])
 
 
-def test_the_cast_that_the_error_names_gives_positions():
-    values = numbers((3, 2))
-    places = nd.array([1, 0, 1])
-    refuses(lambda: nd.array(values)[places])
-    np.testing.assert_array_equal(nd.array(values)[places.asnumpy().astype("int32")].asnumpy(), values[[1, 0, 1]])
-
-
 @pytest.mark.parametrize("stype", ["default", "csr", "row_sparse"])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_positions_stay_positions(dtype, stype):
@@ -236,22 +229,3 @@ def test_the_gradient_of_a_masked_part(hybridize):
     np.testing.assert_array_equal(x.grad.asnumpy(), np.where(values > 0, 2 * values, 0))
     with mx.autograd.record():
         refuses(lambda: x[x > 0])
-
-
-def test_operators_take_masks_as_they_say():
-    """``where`` and ``boolean_mask`` by what is not zero; ``take`` and ``pick`` by position, as numpy's ``take``."""
-    values = numbers((3, 4))
-    x, mask = nd.array(values), nd.array(values) > 0
-    np.testing.assert_array_equal(nd.where(mask, x, -x).asnumpy(), np.where(values > 0, values, -values))
-    rows = nd.array([1, 0, 1])
-    np.testing.assert_array_equal(nd.contrib.boolean_mask(x, rows).asnumpy(), values[[0, 2]])
-    np.testing.assert_array_equal(nd.take(x, rows).asnumpy(), values[[1, 0, 1]])
-    np.testing.assert_array_equal(nd.pick(x, rows).asnumpy(), values[[0, 1, 2], [1, 0, 1]])
-
-
-@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
-@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (4, 1)], ids=str)
-def test_a_comparison_of_a_whole_sparse_array_is_refused_when_it_is_assigned_to(shape, stype):
-    x = nd.array(numbers(shape)).tostype(stype)
-    refuses(lambda: assign(x, nd.array(numbers(shape) == 0, dtype="float32"), 9))
-    np.testing.assert_array_equal(x.asnumpy(), numbers(shape))

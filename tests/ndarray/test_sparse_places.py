@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import DensificationError, DTypeError, StorageFallbackWarning
-from sparsekit.core import dispatch, hooks
+from sparsekit.base.errors import DTypeError
 from sparsekit.storage import CSR, RowSparse
 
 nd, wrap = mx.nd, mx.nd.wrap
@@ -69,33 +67,6 @@ def test_places_in_row_sparse_arrays_of_more_axes():
         np.testing.assert_array_equal(x.argmax(axis=axis).asnumpy(), nd.array(array).argmax(axis=axis).asnumpy())
 
 
-@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
-@pytest.mark.parametrize("stype", SPARSE)
-def test_a_softmax_is_dense_by_nature(stype, name):
-    array, stores = held(5, 4, 1)
-    x = wrap(stores[stype], mx.cpu())
-    hooks.ledger.clear()  # it is bounded, and may be full
-    made = getattr(nd, name)(x)
-    assert [(record.op, record.kind, record.bytes_after) for record in hooks.ledger] == [(name, "dense by nature", 80)]
-    with mx.config.set(densify="error"), pytest.raises(DensificationError, match=f"{name} gives a dense result"):
-        getattr(nd, name)(x)
-    np.testing.assert_array_equal(made.asnumpy(), getattr(nd, name)(nd.array(array)).asnumpy())
-    with mx.config.set(densify_limit=10), pytest.raises(DensificationError, match=name):
-        getattr(nd, name)(x)
-
-
-def test_a_softmax_of_sparse_data_has_a_gradient():
-    array, stores = held(5, 4, 1)
-    grads = []
-    for x in (nd.array(array), wrap(stores["csr"], mx.cpu())):
-        x.attach_grad(stype="default")
-        with mx.autograd.record():
-            y = nd.softmax(x) * nd.array(array + 1)
-        y.backward()
-        grads.append(x.grad.asnumpy())
-    np.testing.assert_array_equal(*grads)
-
-
 def test_a_row_sparse_matrix_turned_is_csr():
     array, stores = held(5, 4, 2)
     x = wrap(stores["row_sparse"], mx.cpu())
@@ -112,34 +83,6 @@ def test_a_row_sparse_matrix_turned_is_csr():
     tall = nd.sparse.row_sparse_array((np.array([[1.0, 0.0]], np.float32), [2**40]), shape=(2**41, 2))
     assert tall.T.indices.asnumpy().tolist() == [2**40]
     assert tall.T.indptr.asnumpy().tolist() == [0, 1, 1]
-
-
-def noted(act):
-    """What a call gives, the warning it has, and how many densifications were noted."""
-    dispatch._warned.clear()
-    hooks.ledger.clear()  # it is bounded, and may be full
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        made = act()
-    said = [str(one.message) for one in seen if issubclass(one.category, StorageFallbackWarning)]
-    return made, said, len(hooks.ledger)
-
-
-def test_what_becomes_dense_without_need_is_said_and_noted():
-    array, stores = held(6, 4, 3)
-    csr, rows = (wrap(stores[stype], mx.cpu()) for stype in SPARSE)
-    cube = rows.reshape((6, 2, 2))
-    for act, expected, name in ((lambda: nd.stack(csr, csr), np.stack([array] * 2), "stack"),
-                                (lambda: nd.stack(rows, rows, axis=0), np.stack([array] * 2), "stack"),
-                                (lambda: nd.stack(csr, rows, axis=2), np.stack([array] * 2, axis=2), "stack"),
-                                (lambda: cube.T, array.reshape(6, 2, 2).T, "transpose")):
-        made, said, count = noted(act)
-        assert made.stype == "default"
-        np.testing.assert_array_equal(made.asnumpy(), expected)
-        assert said
-        assert name in said[0]
-        assert count
-    assert noted(lambda: nd.stack(rows, rows, axis=1))[1:] == ([], 0)
 
 
 @pytest.mark.parametrize("move", [lambda x: x.as_in_context(mx.cpu(1)), lambda x: x.copyto(mx.cpu(1)),

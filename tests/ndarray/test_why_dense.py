@@ -6,7 +6,6 @@ import weakref
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 import sparsekit as mx
 from sparsekit import autograd, gluon
@@ -226,18 +225,6 @@ def test_what_numpy_would_make_dense_silently_is_refused(x):
     for act in (np.asarray, np.array, np.full_like):
         with pytest.raises(mx.base.errors.ConversionError):
             act(x, 1) if act is np.full_like else act(x)
-
-
-def test_sparse_batches_stay_sparse_and_no_ledger_grows(x):
-    data = scipy.sparse.csr_matrix(np.tile(VALUES, (3, 1)))
-    with mx.Profiler() as prof:
-        for part in gluon.utils.split_and_load(x, [mx.cpu(0), mx.cpu(1)]):
-            assert part.stype == "csr"
-        for batch in gluon.data.DataLoader(gluon.data.ArrayDataset(mx.nd.sparse.csr_matrix(data)), batch_size=4):
-            assert batch.stype == "csr"
-        for batch in mx.io.NDArrayIter(mx.nd.sparse.csr_matrix(data), batch_size=5, last_batch_handle="discard"):
-            assert batch.data[0].stype == "csr"
-    assert prof.ledger == []
 
 
 def test_an_array_computed_further_on_is_traced_back_by_a_profiler(x):

@@ -2,9 +2,7 @@
 
 import contextlib
 import copy
-import json
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from sparsekit.optimizer import missed
 from sparsekit.optimizer.states import described
 
 ROWS, WIDTH = 40, 3
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "torch_optimizers.json").read_text())
 
 
 def dense_sgd(w, grads, rates, wd, momentum=0.0):
@@ -196,25 +193,6 @@ def test_a_dense_gradient_and_a_change_of_settings():
     assert type(weight).__name__ == "NDArray"
     assert "NDArray" in repr(weight)
     assert (copy.copy(weight).asnumpy() == weight.asnumpy()).all()
-
-
-@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
-@pytest.mark.parametrize("read", [False, True], ids=["at the end", "in between"])
-def test_it_is_what_pytorch_computes(case, read):
-    shape = np.shape(GOLDEN["start"])
-    weight = mx.nd.array(GOLDEN["start"], dtype="float64")
-    settings = dict(case["settings"])
-    arguments = {"wd": settings.pop("weight_decay"), "epsilon": settings.pop("eps", None), "momentum": settings.get("momentum")}
-    arguments.update(zip(("beta1", "beta2"), settings.get("betas", ()), strict=False))
-    arguments = {name: value for name, value in arguments.items() if value is not None}
-    updater = mx.optimizer.get_updater(mx.optimizer.create(case["name"].partition(",")[0], lazy_update="exact", **arguments))
-    shown = dict(case["weights"])
-    for number, (step, rate) in enumerate(zip(GOLDEN["steps"], case["rates"], strict=True), 1):
-        updater.optimizer.set_learning_rate(rate)
-        gradient = mx.nd.sparse.row_sparse_array((np.array(step["values"]), step["rows"]), shape=shape, dtype="float64")
-        updater(0, gradient, weight)
-        if number in shown and (read or number == len(case["rates"])):
-            np.testing.assert_allclose(weight.asnumpy(), shown[number], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["adam", "nag", "adagrad", "ftrl", "rmsprop", "lars", "lamb", "lbsgd", "signum", "groupadagrad"])

@@ -15,8 +15,8 @@ from sparsekit.optimizer.states import arrays_of
 #: Every optimizer that is registered, also one that is new, but for a second name.
 NAMES = sorted(name for name, cls in registry.items() if cls.__name__.lower() == name and cls.__module__.startswith("sparsekit."))
 #: Settings; an optimizer leaves out those that it does not have.
-OPTIONS = [{}, {"wd": 0.1}, {"momentum": 0.9, "wd": 0.1}, {"centered": True, "clip_weights": 1.2}, {"clip_gradient": 0.3},
-           {"multi_precision": True, "momentum": 0.9, "wd": 0.1}]
+OPTIONS = [{}, {"wd": 0.1}, {"momentum": 0.9, "wd": 0.1}, {"centered": True, "clip_weights": 1.2},
+           {"clip_gradient": 0.3, "rescale_grad": 0.5}, {"multi_precision": True, "momentum": 0.9, "wd": 0.1}]
 ROWS, STORED = 7, [1, 4]
 
 

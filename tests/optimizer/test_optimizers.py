@@ -1,6 +1,5 @@
 """Optimizers as objects: their registry, multipliers and counts, states as bytes, lists, precision, and what a profile says."""
 
-import inspect
 
 import numpy as np
 import pytest
@@ -19,12 +18,6 @@ SETTINGS = {
     "lbsgd": {"momentum": 0.9, "batch_scale": 2, "wd": 0.1},
 }
 
-#: Whose step depends on norms of all rows, of which lazy ones leave absent rows out.
-LAYERWISE = {"lamb", "lars", "lbsgd"}
-#: Whose first step is the same however large the gradient is.
-INVARIANT = {"adam", "adamax", "adamw", "ftml", "lamb", "nadam", "rmsprop", "adagrad", "adadelta", "signum", "lars",
-             "lbsgd"}
-
 
 def arrays(stype="default", seed=0, shape=(6, 3), dtype="float32"):
     """A weight and a gradient of which two rows are zero."""
@@ -42,58 +35,6 @@ def train(updater, weight, gradients, index=0):
     for gradient in gradients:
         updater(index, gradient, weight)
     return weight.asnumpy()
-
-
-def takes_lazy(name):
-    return hasattr(create(name), "lazy_update") and name not in ("test", "sgld")
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if takes_lazy(name) and name != "groupadagrad"])
-def test_lazy_update_is_said_to_change_rows(name):
-    text = inspect.getdoc(registry[name])
-    assert "row" in text[text.index("lazy_update"):]
-
-
-@pytest.mark.parametrize("wd", [0.0, 0.1])
-@pytest.mark.parametrize("settings", [{"rescale_grad": 0.25}, {"clip_gradient": 0.75},
-                                      {"rescale_grad": 2.0, "clip_gradient": 1.5}], ids=str)
-@pytest.mark.parametrize("name", [name for name in NAMES if takes_lazy(name) and name != "groupadagrad"])
-def test_scaling_clipping_and_decay_are_those_of_dense_gradients(name, settings, wd):
-    """Not lazily everywhere, and lazily in the rows that the first gradient stores."""
-    made = {}
-    for kind, stype, lazy in (("dense", "default", False), ("sparse", "row_sparse", False), ("lazy", "row_sparse", True)):
-        updater = mx.optimizer.get_updater(create(name, lazy_update=lazy, **{**settings, "wd": wd}))
-        weight, gradient = arrays(stype)
-        made[kind] = train(updater, weight, [gradient])
-    np.testing.assert_allclose(made["sparse"], made["dense"], rtol=2e-6, atol=1e-6)
-    stored = [0, 2, 3, 5]
-    if name not in LAYERWISE:
-        np.testing.assert_allclose(made["lazy"][stored], made["dense"][stored], rtol=2e-6, atol=1e-6)
-    plain = train(mx.optimizer.get_updater(create(name, lazy_update=False, wd=wd)), *lists())
-    if name not in INVARIANT:
-        assert not np.allclose(plain, made["dense"], rtol=1e-4)
-
-
-def lists():
-    weight, gradient = arrays()
-    return weight, [gradient]
-
-
-def test_states_keep_schedules_names_and_multipliers():
-    schedule = mx.lr_scheduler.FactorScheduler(step=2, factor=0.5, base_lr=0.4)
-    names = {0: "a_weight", 1: "a_bias"}
-    optimizer = mx.optimizer.SGD(momentum=0.9, learning_rate=0.4, lr_scheduler=schedule, param_idx2name=names)
-    optimizer.set_lr_mult({"a_bias": 2.0, 7: 3.0})
-    updater = mx.optimizer.get_updater(optimizer)
-    weight, gradient = arrays()
-    train(updater, weight, [gradient] * 3)
-    other = mx.optimizer.get_updater(mx.optimizer.SGD())
-    other.set_states(updater.get_states(dump_optimizer=True))
-    read = other.optimizer
-    assert type(read.lr_scheduler) is mx.lr_scheduler.FactorScheduler
-    assert (read.learning_rate, read.num_update, read.momentum) == (0.2, 3, 0.9)
-    assert (read.lr_mult, read.wd_mult, read.idx2name) == ({"a_bias": 2.0, 7: 3.0}, {"a_bias": 0.0}, names)
-    assert updater.get_states(dump_optimizer=True) == other.get_states(dump_optimizer=True)
 
 
 def test_row_sparse_states_and_names_as_indices_survive():

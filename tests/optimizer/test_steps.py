@@ -8,7 +8,6 @@ from sparsekit.base.errors import DTypeError, RowIndexError, ShapeError
 from sparsekit.core import dispatch
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry
-from sparsekit.kernels.cpu import update as kernels
 from sparsekit.ops.update.update import Update
 from sparsekit.storage import RowSparse
 
@@ -49,18 +48,6 @@ def run(op, arrays, attrs, gradient="default", like=()):
     return [array.asnumpy() for array in made]
 
 
-@pytest.mark.parametrize(("name", "dtype"), [
-    (name, dtype) for name in LAZY for dtype in (np.float32, np.float64) if dtype is np.float32 or name not in PRECISE])
-def test_lazy_off_is_the_dense_result(name, dtype):
-    op = LAZY[name]
-    arrays, attrs = sample(op, dtype=dtype)
-    attrs["lazy_update"] = False
-    dense, sparse = run(op, arrays, attrs), run(op, arrays, attrs, "row_sparse")
-    assert not np.array_equal(dense[0], arrays[0])
-    for ours, expected in zip(sparse, dense, strict=True):
-        np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-6)
-
-
 @pytest.mark.parametrize("name", [name for name in LAZY if name not in PRECISE])
 def test_float16_is_computed_in_float32(name):
     op = LAZY[name]
@@ -71,18 +58,6 @@ def test_float16_is_computed_in_float32(name):
         if ours.ndim == 2:
             assert ours.dtype == np.float16
             np.testing.assert_allclose(ours, expected, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("gradient", ["default", "row_sparse"])
-@pytest.mark.parametrize("name", ["sgd_mom_update", "adam_update"])
-def test_threads_do_not_change_the_result(name, gradient, monkeypatch):
-    op = LAZY[name]
-    arrays, attrs = sample(op, rows=2 * kernels.DENSE_GRAIN)
-    arrays[1] = arrays[0][::-1].copy()  # every row has a gradient
-    shared = run(op, arrays, attrs, gradient)
-    monkeypatch.setattr(kernels, "worker_count", lambda: 1)
-    for ours, expected in zip(shared, run(op, arrays, attrs, gradient), strict=True):
-        np.testing.assert_array_equal(ours, expected)
 
 
 @pytest.mark.parametrize("gradient", ["default", "row_sparse"])
@@ -193,39 +168,6 @@ def test_what_is_refused(name):
     act, error, text = WRONG[name]
     with pytest.raises(error, match=text):
         act()
-
-
-def test_lazy_lamb_steps_in_stored_rows_and_is_row_sparse():
-    op = registry["lamb_update_phase1"]
-    arrays, attrs = sample(op)
-    made = [mx.nd.array(array) for array in arrays]
-    step = mx.nd.lamb_update_phase1(made[0], made[1].tostype("row_sparse"), *made[2:], **attrs)
-    dense = mx.nd.lamb_update_phase1(*[mx.nd.array(array) for array in arrays], **{**attrs, "lazy_update": False})
-    assert step.stype == "row_sparse"
-    np.testing.assert_array_equal(step.indices.asnumpy(), ROWS)
-    np.testing.assert_allclose(step.data.asnumpy(), dense.asnumpy()[ROWS], rtol=1e-6)
-
-
-def test_sums_of_squares_and_finiteness_of_sparse_arrays():
-    values = np.array([[1, 0], [0, 2], [0, 0]], np.float32)
-    for stype in ("default", "row_sparse", "csr"):
-        array = mx.nd.array(values).tostype(stype)
-        assert mx.nd.multi_sum_sq(array, array, num_arrays=2).asnumpy().tolist() == [5, 5]
-        assert mx.nd.all_finite(array).asscalar() == 1
-        array = mx.nd.array([[np.inf, 0], [0, 2], [0, 0]]).tostype(stype)
-        assert mx.nd.multi_all_finite(array, num_arrays=1).asscalar() == 0
-        mx.nd.reset_arrays(array, num_arrays=1)
-        assert array.asnumpy().tolist() == [[0, 0]] * 3
-        assert array.stype == stype
-
-
-def test_noise_of_sgld_is_that_of_its_rate():
-    mx.random.seed(1)
-    weight, grad = mx.nd.zeros((300, 100)), mx.nd.sparse.row_sparse_array((np.ones((1, 100), np.float32), [5]), shape=(300, 100))
-    everywhere = mx.nd.sgld_update(weight, grad, lr=0.25).asnumpy()
-    assert everywhere.std() == pytest.approx(0.5, rel=0.02)
-    lazy = mx.nd.sgld_update(weight, grad, lr=0.25, lazy_update=True).asnumpy()
-    assert np.flatnonzero(lazy.any(axis=1)).tolist() == [5]
 
 
 @pytest.mark.parametrize(("name", "states", "attrs"), [

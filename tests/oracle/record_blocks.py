@@ -1,4 +1,4 @@
-"""Record blocks of code: the row_sparse tutorial's, a CSR tutorial's, those on sparse symbols, and all uses of autograd.
+"""Record blocks of code: the row_sparse tutorial's, those on sparse symbols, and all uses of autograd.
 
 A block is lines of code, the last of them an expression.  Blocks of a tutorial share their names, those about
 autograd start afresh.
@@ -84,62 +84,6 @@ momentum = sgd.create_state(0, weight)
 {"grad.asnumpy()":grad.asnumpy(), "weight.asnumpy()":weight.asnumpy(), "momentum.asnumpy()":momentum.asnumpy()}""",
     """sgd.update(0, weight, grad, momentum)
 {"weight.asnumpy()":weight.asnumpy(), "momentum.asnumpy()":momentum.asnumpy()}""",
-]
-
-CSR = [
-    """x = mx.nd.sparse.csr_matrix([[7, 0, 8, 0], [0, 0, 0, 0], [0, 9, 0, 0]])
-{'x': x, 'data': x.data, 'indices': x.indices, 'indptr': x.indptr, 'dense': x.asnumpy()}""",
-    """a = mx.nd.sparse.csr_matrix(([7, 8, 9], [0, 2, 1], [0, 2, 2, 3]), shape=(3, 4))
-b = mx.nd.sparse.csr_matrix((np.array([7, 8, 9]), np.array([0, 2, 1]), np.array([0, 2, 2, 3])), shape=(3, 4))
-c = mx.nd.sparse.csr_matrix((mx.nd.array([7, 8, 9]), mx.nd.array([0, 2, 1]), mx.nd.array([0, 2, 2, 3])), shape=(3, 4))
-{'a': a, 'b': b, 'c': c, 'same': (a.asnumpy() == b.asnumpy()).all(), 'b.dtype': b.dtype, 'a.dtype': a.dtype}""",
-    """import scipy.sparse as spsp
-s = spsp.csr_matrix(([7., 8., 9.], [0, 2, 1], [0, 2, 2, 3]), shape=(3, 4))
-d = mx.nd.sparse.array(s)
-e = mx.nd.sparse.csr_matrix(s)
-{'d': d, 'e': e, 'dtype': d.dtype, 'back': e.asscipy().toarray()}""",
-    """g = mx.nd.sparse.csr_matrix(([7, 8, 9, 1], ([0, 0, 2, 2], [0, 2, 1, 1])), shape=(3, 4))
-{'g': g, 'values': g.asnumpy()}""",
-    """h = mx.nd.sparse.csr_matrix((3, 4))
-i = mx.nd.sparse.zeros('csr', (3, 4))
-j = mx.nd.sparse.empty('csr', (3, 4))
-k = mx.nd.zeros((3, 4), stype='csr')
-{'h': h, 'i': i, 'j.shape': j.shape, 'k': k, 'count': h.data.size}""",
-    """l = mx.nd.sparse.csr_matrix(mx.nd.array([[1, 0], [0, 2]]))
-m = mx.nd.sparse.csr_matrix(l)
-n = mx.nd.sparse.csr_matrix(l, dtype='float64')
-{'l': l, 'm': m, 'm is l': m is l, 'n.dtype': n.dtype}""",
-    """(mx.nd.sparse.array(a).dtype, mx.nd.sparse.array(a, dtype='float16').dtype, mx.nd.array(a, dtype=np.float16).dtype)""",
-    """dense = a.tostype('default')
-back = dense.tostype('csr')
-cast = mx.nd.sparse.cast_storage(dense, 'csr')
-{'dense': dense, 'back': back, 'cast': cast, 'cast.data': cast.data}""",
-    """copy = a.copy()
-target = mx.nd.sparse.zeros('csr', (3, 4))
-target[:] = a
-other = mx.nd.sparse.zeros('csr', (3, 4))
-a.copyto(other)
-{'copy is a': copy is a, 'copy': copy.asnumpy(), 'target': target.asnumpy(), 'other': other.asnumpy()}""",
-    """p = mx.nd.sparse.zeros('csr', (2, 2))
-q = mx.nd.sparse.zeros('csr', (2, 2))
-r = mx.nd.ones((2, 2))
-p[:] = r
-r.copyto(q)
-{'p': p, 'q': q, 'r': r, 'p.stype': p.stype, 'q.stype': q.stype}""",
-    """s = mx.nd.sparse.csr_matrix(np.arange(6).reshape(3, 2))
-{'one': s[1:2].asnumpy(), 'row': s[1].asnumpy(), 'last': s[-1].asnumpy(), 'all': s[:].asnumpy(), 'type': s[0:2]}""",
-    """t = mx.nd.ones((4, 1))
-u = mx.nd.sparse.dot(a, t)
-v = mx.nd.sparse.dot(a, mx.nd.ones((3, 2)), transpose_a=True)
-{'u': u, 'v': v, 'double': (a * 2).stype, 'plus': (a + mx.nd.ones((3, 4))).stype}""",
-    """w = mx.nd.sparse.zeros('csr', a.shape)
-x = mx.nd.log(a)
-w = mx.nd.log(a, out=w)
-{'x.stype': x.stype, 'w.stype': w.stype}""",
-    """a.check_format()
-import pickle
-y = pickle.loads(pickle.dumps(a))
-{'y': y, 'values': y.asnumpy(), 'len': len(y), 'astype': a.astype('float64').dtype, 'context': str(y.context)}""",
 ]
 
 #: "Train a Linear Regression Model with Sparse Symbols"; calls that stand on a line of their own, and `mx.nd.dot` and the
@@ -333,8 +277,7 @@ def run(block, names):
         return {"block": block, "error": type(error).__name__}
 
 
-BLOCKS = [(group, blocks, number) for group, blocks in (("row_sparse", ROW_SPARSE), ("csr", CSR), ("symbol", SYMBOL),
-                                                           ("autograd", FRESH))
+BLOCKS = [(group, blocks, number) for group, blocks in (("row_sparse", ROW_SPARSE), ("symbol", SYMBOL), ("autograd", FRESH))
           for number in range(len(blocks))]
 
 

@@ -1,12 +1,9 @@
 """Record the initializers that give the same values each time, their JSON, what names get, and refusals."""
 
 import logging
-import sys
 import warnings
 
-import mxnet as mx
-import numpy as np
-import recording
+import expressions
 
 SETUP = """desc = mx.init.InitDesc
 def filled(init, name, *shape, attrs=None, glob=None):
@@ -75,9 +72,7 @@ EXPRESSIONS = [
     "filled(two, 'p', 2 * (3 + 2 + 2), attrs={'__init__': mx.init.FusedRNN(mx.init.One(), 2, 1, 'rnn_relu').dumps()})",
 ]
 
-warnings.simplefilter("ignore")
-logging.disable(logging.CRITICAL)
-names = {"mx": mx, "np": np}
-exec(SETUP, names)
-recording.save(sys.argv[1], {"setup": SETUP, "cases": [
-    {"expression": one, **recording.attempt(lambda one=one: eval(one, names))} for one in EXPRESSIONS]})
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    expressions.save([SETUP], [(text,) for text in EXPRESSIONS])

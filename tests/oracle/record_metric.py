@@ -1,14 +1,12 @@
 """Record metrics: the values after each of several batches and resets, configurations, words, and refusals."""
 
-import json
-import sys
+import logging
 import warnings
 
-import mxnet as mx
-import numpy as np
-import recording
+import expressions
 
-SETUP = """def wave(*shape, speed=1.0):
+SETUP = """import json
+def wave(*shape, speed=1.0):
     return mx.nd.array((np.sin(np.arange(np.prod(shape)) * speed) / 2 + 0.5).reshape(shape).astype('float32'))
 def shares(*shape, speed=1.0):
     scores = np.exp(2 * wave(*shape, speed=speed).asnumpy().astype('float64'))
@@ -118,8 +116,7 @@ EXPRESSIONS += [
     "by_name(mx.metric.CompositeEvalMetric([mx.metric.Accuracy(output_names=['o'], label_names=['l']), mx.metric.Loss()]))",
 ]
 
-warnings.simplefilter("ignore")
-names = {"mx": mx, "np": np, "json": json}
-exec(SETUP + DICTS, names)
-recording.save(sys.argv[1], {"setup": SETUP + DICTS, "cases": [
-    {"expression": one, **recording.attempt(lambda one=one: eval(one, names))} for one in EXPRESSIONS]})
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    expressions.save([SETUP + DICTS], [(text,) for text in dict.fromkeys(EXPRESSIONS)])

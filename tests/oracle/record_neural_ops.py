@@ -1,10 +1,7 @@
 """Record the operators of neural networks: values, types, gradients under given heads, moving averages, and refusals.
 
-A case is ``(expression, variables, states)``: names to differentiate for, and names whose values after the backward pass
-are recorded too.  Every result gets the same kind of gradient from above, ``head`` in the setup.
+Every result gets the same kind of gradient from above, ``head`` in the setup.
 """
-
-import sys
 
 import expressions
 import mxnet as mx
@@ -228,30 +225,6 @@ PATCHES = [
 CASES = [*LAYERS, *SOFTMAX, *OUTPUTS, *NORMALIZATION, *TABLES, *SPEECH, *DENSITIES, *SHAPES, *PATCHES]
 
 
-def record(expression, variables, states=""):
-    """The value, or its error; with variables also gradients and the values of the states afterwards."""
-    names = expressions.namespace(SETUP)
-    case = {"expression": expression, "variables": variables.split(), "states": states.split()}
-
-    def run():
-        for name in case["variables"]:
-            names[name].attach_grad()
-        if not variables:
-            return [eval(expression, names)]
-        with mx.autograd.record():
-            out = eval(expression, names)
-        outs = out if isinstance(out, list) else [out]
-        mx.autograd.backward(outs, [names["head"](array) for array in outs])
-        return [out, *(names[name].grad for name in case["variables"]), *(names[name] for name in case["states"])]
-
-    done = recording.attempt(run)
-    if "error" in done:
-        return {**case, "result": done}
-    count = len(case["variables"])
-    out, gradients, after = done["items"][0], done["items"][1 : count + 1], done["items"][count + 1 :]
-    return {**case, "result": out, "gradients": gradients, "after": after}
-
-
 #: Settings of IdentityAttachKLSparseReg, which MXNet runs in a symbol only.
 REGULAR = [{}, {"penalty": 0.5}, {"penalty": 0.5, "sparseness_target": 0.3, "momentum": 0.5}]
 
@@ -271,12 +244,5 @@ def record_regular(settings):
     return {"settings": settings, "data": recording.plain(data), "head": recording.plain(head), "steps": steps}
 
 
-def main():
-    records = recording.record_each(len(CASES), lambda number: record(*CASES[number]))
-    for case, found in zip(CASES, records, strict=True):
-        found.setdefault("expression", case[0])
-    recording.save(sys.argv[1], {"setup": SETUP, "cases": records, "regular": [record_regular(each) for each in REGULAR]})
-
-
 if __name__ == "__main__":
-    main()
+    expressions.save(SETUP, CASES, regular=[record_regular(settings) for settings in REGULAR])

@@ -1,9 +1,6 @@
 """Record values, types and gradients of the operators that the Gluon tutorial and its tests use."""
 
-import sys
-
 import expressions
-import recording
 
 SETUP = [
     "x = mx.nd.array([[1, 0, 2, 0, -3], [0, 0, 0, 0, 0], [0, 0, 4, 5, 0], [-1, 0, 0, 2, 3]])",
@@ -56,26 +53,24 @@ MORE = [
     "mx.nd.take(x, mx.nd.array([0, 2]))", "mx.nd.pick(x, mx.nd.array([0, 1, 2, 3]))",
     "mx.nd.one_hot(mx.nd.array([0, 2]), 3)", "mx.nd.where(x > 0, x, x * 2)",
     "mx.nd.sparse.retain(r, mx.nd.array([0, 2]))", "mx.nd.sparse.retain(r, mx.nd.array([1, 3]))",
-    "mx.nd.zeros((2, 3))", "mx.nd.ones((2, 3), dtype='int64')", "mx.nd.full((2,), 7)", "mx.nd.arange(5)",
-    "mx.nd.arange(2, 8, 2)", "mx.nd.zeros((2, 3), stype='csr')", "mx.nd.sparse.zeros('row_sparse', (2, 3))",
+    "mx.nd.full((2,), 7)", "mx.nd.arange(2, 8, 2)",
     "mx.nd.zeros_like(x)", "mx.nd.zeros_like(c)", "mx.nd.ones_like(x)", "mx.nd.array([1, 2, 3])",
     "mx.nd.array(np.array([1, 2, 3]))", "mx.nd.array(np.float64(3.5))", "mx.nd.array([[1, 2], [3, 4]], dtype='int8')",
     "mx.nd.sparse.csr_matrix(([1, 2, 3], [0, 2, 1], [0, 2, 2, 3]), shape=(3, 4))",
     "mx.nd.sparse.csr_matrix(([1, 2], ([0, 1], [2, 0])), shape=(2, 3))", "mx.nd.sparse.csr_matrix([[0, 1], [2, 0]])",
     "mx.nd.sparse.csr_matrix((2, 3))", "mx.nd.sparse.row_sparse_array(([[1, 2]], [1]), shape=(3, 2))",
-    "mx.nd.sparse.row_sparse_array([[0, 0], [2, 0]])", "mx.nd.sparse.array(c)",
+    "mx.nd.sparse.row_sparse_array([[0, 0], [2, 0]])",
     "mx.nd.FullyConnected(x, w, b, num_hidden=2)", "mx.nd.FullyConnected(x, w, num_hidden=2, no_bias=True)",
     "mx.nd.FullyConnected(c, w, b, num_hidden=2)", "mx.nd.FullyConnected(x, w, b, num_hidden=3)",
     "mx.nd.FullyConnected(cube, cw, b, num_hidden=2)",
     "mx.nd.FullyConnected(cube, cw[:, :4], b, num_hidden=2, flatten=False)", "mx.nd.dot(x, x)", "mx.nd.dot(x, row)",
     "mx.nd.dot(x, w, transpose_b=True)", "mx.nd.batch_dot(cube, cube, transpose_b=True)", "x + p", "p * x",
-    "mx.nd.softmax(x)", "mx.nd.log_softmax(x, axis=0)", "mx.nd.Activation(x, act_type='cubic')", "x.nnz", "c.size",
+    "mx.nd.Activation(x, act_type='cubic')", "x.nnz", "c.size",
 ]
 UNARY = ["sigmoid", "relu", "exp", "square", "sqrt", "log", "log1p", "expm1", "tanh", "sin", "cos", "abs", "sign",
          "negative", "floor", "ceil", "round", "rsqrt", "reciprocal", "softsign", "erf"]
 GRADIENTS = (
     [(f"mx.nd.{name}(p)", "p") for name in UNARY]
-    + [(f"mx.nd.Activation(x, act_type='{kind}')", "x") for kind in ("relu", "sigmoid", "tanh", "softrelu", "softsign")]
     + [
         ("mx.nd.FullyConnected(x, w, b, num_hidden=2)", "x", "w", "b"),
         ("mx.nd.FullyConnected(x, w, num_hidden=2, no_bias=True)", "x", "w"),
@@ -93,15 +88,7 @@ GRADIENTS = (
 # fmt: on
 
 
-def main():
-    setup = [*SETUP, "label_sample = lambda array: array.sum(axis=1)[2].asscalar()"]
-    texts = dict.fromkeys([*REDUCTIONS, *COMPARISONS, *ARITHMETIC, *REVERSED, *PAIRS, *MORE])
-    cases = [*((text,) for text in texts), *GRADIENTS]
-    records = recording.record_each(len(cases), lambda number: expressions.record(setup, cases[number]))
-    for case, record in zip(cases, records, strict=True):
-        record.setdefault("expression", case[0])
-    recording.save(sys.argv[1], {"setup": setup, "cases": records})
-
-
 if __name__ == "__main__":
-    main()
+    texts = dict.fromkeys([*REDUCTIONS, *COMPARISONS, *ARITHMETIC, *REVERSED, *PAIRS, *MORE])
+    expressions.save([*SETUP, "label_sample = lambda array: array.sum(axis=1)[2].asscalar()"],
+                     [*((text,) for text in texts), *((text, " ".join(names)) for text, *names in GRADIENTS)])

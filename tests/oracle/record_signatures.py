@@ -1,4 +1,4 @@
-"""Record the public names of some modules of MXNet, with their arguments and defaults, and the methods of classes."""
+"""Record the public names of some modules of MXNet, with their arguments and defaults, and what classes define."""
 
 import inspect
 import sys
@@ -6,8 +6,9 @@ import sys
 import mxnet as mx
 import recording
 
-MODULES = ["metric", "optimizer", "lr_scheduler", "initializer", "callback", "gluon.rnn", "gluon.contrib.rnn",
-           "module", "model", "monitor"]
+MODULES = ["metric", "optimizer", "lr_scheduler", "initializer", "callback", "gluon", "gluon.nn", "gluon.loss", "gluon.utils",
+           "gluon.rnn", "gluon.contrib.nn", "gluon.contrib.rnn", "gluon.contrib.estimator", "kvstore", "module",
+           "model", "monitor", "symbol.symbol", "executor"]
 
 
 def default_of(parameter):
@@ -24,19 +25,21 @@ def arguments(function):
             for one in found.parameters.values() if one.name != "self"]
 
 
-def methods(cls):
-    """What a class has of its own and from bases of the modules recorded."""
+def members(cls):
+    """What a class has of its own and from private bases."""
     found = {}
     for base in reversed(cls.__mro__):
-        if any(base.__module__.startswith(f"mxnet.{name}") for name in MODULES):
-            found.update({name: value for name, value in vars(base).items() if not name.startswith("_") and callable(value)})
-    return {name: arguments(value) for name, value in sorted(found.items())}
+        mine = base is cls or (base.__name__.startswith("_") and base.__module__.startswith("mxnet."))
+        for name, value in vars(base).items() if mine else ():
+            if not name.startswith("_") and (callable(getattr(cls, name)) or isinstance(value, property)):
+                found[name] = "property" if isinstance(value, property) else arguments(getattr(cls, name))
+    return dict(sorted(found.items()))
 
 
 def record(module, name, value):
     entry = {"module": module, "name": name, "arguments": arguments(value.__init__ if inspect.isclass(value) else value)}
     if inspect.isclass(value):
-        entry["methods"] = methods(value)
+        entry["members"] = members(value)
     return entry
 
 
@@ -45,7 +48,7 @@ for module in MODULES:
     holder = mx
     for part in module.split("."):
         holder = getattr(holder, part)
-    for name in sorted(getattr(holder, "__all__", None) or dir(holder)):
+    for name in sorted((module != "gluon.utils" and getattr(holder, "__all__", None)) or dir(holder)):  # whose list is short
         value = getattr(holder, name)
         if not name.startswith("_") and callable(value) and value.__module__.startswith((f"mxnet.{module}", "mxnet.registry")):
             cases.append(record(module, name, value))

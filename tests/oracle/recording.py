@@ -3,7 +3,7 @@
 The scripts beside this file run in an environment of their own (Python 3.10, mxnet 1.9.1, numpy 1.23); nothing in
 ``sparsekit`` or its tests imports them.  Each writes one JSON file into ``tests/golden``::
 
-    python tests/oracle/record_dot.py tests/golden/dot.json
+    python tests/oracle/record_losses.py tests/golden/losses.json
 """
 
 from __future__ import annotations

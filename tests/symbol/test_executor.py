@@ -113,28 +113,6 @@ def test_outputs_before_a_forward_pass_are_those_of_the_arguments_at_hand():
     assert list(executor.output_dict) == executor._heads[0][0].output_names()
 
 
-def test_states_move_while_training_only():
-    executor = mx.sym.BatchNorm(mx.sym.Variable("x"), name="bn", fix_gamma=False).simple_bind(CPU, x=(4, 2))
-    executor.aux_dict["bn_moving_var"][:] = 1
-    executor.arg_dict["bn_gamma"][:] = 1
-    x = mx.nd.array([[0, 1], [2, 3], [4, 5], [6, 7]])
-    executor.forward(x=x)
-    assert executor.aux_dict["bn_moving_mean"].asnumpy().tolist() == [0, 0]
-    executor.forward(is_train=True, x=x)
-    np.testing.assert_allclose(executor.aux_dict["bn_moving_mean"].asnumpy(), [0.3, 0.4], rtol=1e-5)
-    assert executor.aux_arrays[0] is executor.aux_dict["bn_moving_mean"]
-
-
-def test_dropout_drops_while_training_only():
-    executor = mx.sym.Dropout(mx.sym.Variable("x"), p=0.5).simple_bind(CPU, x=(100,))
-    executor.arg_dict["x"][:] = 1
-    assert executor.forward()[0].asnumpy().min() == 1
-    out = executor.forward(is_train=True)[0].asnumpy()
-    assert set(out.tolist()) == {0, 2}
-    executor.backward()
-    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), out)
-
-
 def test_sparse_gradients_and_buffers_of_other_types():
     data, weight = mx.sym.Variable("data", stype="csr"), mx.sym.Variable("weight", stype="row_sparse")
     out = mx.sym.sparse.dot(data, weight)
@@ -320,16 +298,6 @@ def test_types_and_storage_types_of_arguments():
         CPU, type_dict={"c": "float16"}, stype_dict={"c": "row_sparse", "b": "row_sparse"}, c=(2, 2))
     assert [(array.stype, array.dtype.name) for array in executor.arg_arrays] == [("row_sparse", "float16")] * 2
     assert executor.outputs[0].stype == "row_sparse"
-
-
-def test_optimizer_steps_as_symbols_leave_their_weights():
-    weight, grad, mom = map(mx.sym.Variable, ("weight", "grad", "mom"))
-    step = mx.sym.sgd_mom_update(weight, grad, mom, lr=0.5, momentum=0.9)
-    assert (step.list_arguments(), step.list_auxiliary_states()) == (["weight", "grad"], ["mom"])
-    executor = step.bind(CPU, [mx.nd.ones(2), mx.nd.ones(2)], aux_states=[mx.nd.zeros(2)])
-    assert executor.forward()[0].asnumpy().tolist() == [0.5, 0.5]
-    assert executor.arg_dict["weight"].asnumpy().tolist() == [1, 1]
-    assert executor.aux_dict["mom"].asnumpy().tolist() == [-0.5, -0.5]
 
 
 def test_debug_text_and_repr():

@@ -1,7 +1,6 @@
 """Storage types that are inferred before anything runs, beside MXNet 1.9.1's: those of outputs, and of gradient arrays.
 
-``symbol_storage_table.json`` has every row of the table that describes MXNet's inference, ``symbol_storage.json`` what
-MXNet inferred for these calls and more.  Ours are the same to the letter, or in ``storage_differences.txt`` with a reason.
+Ours are the same to the letter, or in ``storage_differences.txt`` with a reason.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from sparsekit.core import hooks
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = json.loads((GOLDEN / "symbol_storage.json").read_text(encoding="utf-8"))["cases"]
-TABLE = json.loads((GOLDEN / "symbol_storage_table.json").read_text(encoding="utf-8"))
+
 
 def reasons():
     """Each line that tells a difference, and the heading that says why."""
@@ -41,7 +40,6 @@ def identity(case):
 
 
 RECORDED = {identity(case): case for case in CASES}
-TABLED = {identity(case): case for case in TABLE["cases"]}
 
 
 def bound(case):
@@ -75,14 +73,10 @@ def ours(key):
     return said({"outputs": outputs, "gradients": {name: array.stype for name, array in executor.grad_dict.items()}})
 
 
-def theirs(key):
-    """What MXNet infers: the table's word where it has the combination, since a call that then fails is an error there."""
-    return said(TABLED.get(key, RECORDED[key]))
-
-
 def difference(key):
     """The line that tells how ours differ; None if they do not."""
-    return None if ours(key) == theirs(key) else f"{key}: {theirs(key)} -> {ours(key)}"
+    theirs = said(RECORDED[key])
+    return None if ours(key) == theirs else f"{key}: {theirs} -> {ours(key)}"
 
 
 @pytest.mark.parametrize("key", RECORDED)
@@ -94,21 +88,6 @@ def test_inferred_storage_is_mxnets_or_the_difference_is_listed(key):
 def test_the_list_has_only_differences_that_are_there():
     assert set(REASONS) == {line for key in RECORDED if (line := difference(key)) is not None}
     assert all(len(reason) > 30 for reason in REASONS.values())
-
-
-@pytest.mark.parametrize("key", TABLED)
-def test_every_row_of_the_table_is_what_mxnet_did(key):
-    case = RECORDED[key]
-    assert said(TABLED[key]) == said(case) or (said(TABLED[key]) == "error" and {"error", "crash"} & set(case))
-
-
-def test_the_table_has_all_of_its_rows():
-    """Of these calls it leaves out what gives dense results and dense gradients, and nothing else."""
-    assert (TABLE["rows"], len(TABLED), len(TABLE["cases"])) == (43, 77, 77)
-    calls = {case["call"] for case in TABLED.values()}
-    for key, case in RECORDED.items():
-        if case["call"] in calls and key not in TABLED:
-            assert {*case["outputs"], *case["gradients"].values()} == {"default"}
 
 
 def test_gradients_that_are_inferred_sparse_arrive_sparse():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import sys
 import threading
@@ -11,8 +12,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import DTypeError, RowIndexError, SparsekitError, UnknownNameError, UnsupportedError
-from sparsekit.gluon.symbolic import trace
+from sparsekit.base.errors import DTypeError, RowIndexError, SparsekitError, UnsupportedError
 
 S = mx.sym
 
@@ -95,18 +95,6 @@ def test_a_variable_keeps_what_it_declares():
     assert made.infer_shape_partial() == ([(3, 0)], [(3, 0)], [])
 
 
-def test_storage_types_are_inferred_before_anything_runs():
-    data, weight = S.Variable("data", stype="csr"), S.Variable("weight")
-    out = S.sparse.dot(data, weight)
-    assert out.infer_storage_type() == (["csr", "default"], ["default"], [])
-    assert out.infer_storage_type(data="default", weight="csr") == (["default", "csr"], ["csr"], [])
-    assert out.infer_storage_type("csr", "row_sparse")[1] == ["default"]
-    with pytest.raises(SparsekitError, match="data was given the unknown storage type 'dense'"):
-        out.infer_storage_type(data="dense")
-    with pytest.raises(UnknownNameError):
-        out.infer_storage_type(dta="csr")
-
-
 def test_arithmetic_computes_what_it_says():
     a, b = S.Variable("a"), S.Variable("b")
     x, y = np.array([1.5, 2, -3], np.float32), np.array([2, 2, 4], np.float32)
@@ -174,14 +162,19 @@ def test_depth_overflows_nothing():
     copy.copy(made)
 
 
-def test_layers_of_gluon_are_symbols_too():
-    nn = mx.gluon.nn
-    block = nn.HybridSequential(prefix="n_")
-    with block.name_scope():
-        block.add(nn.Dense(3, activation="tanh"), nn.BatchNorm(), nn.Dense(1))
-    made = trace(block)
-    assert made.list_arguments()[0] == "data"
-    assert made.list_auxiliary_states() == ["n_batchnorm0_running_mean", "n_batchnorm0_running_var"]
-    loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()(made, S.Variable("label"))
-    assert loss.list_arguments()[-1] == "label"
-    assert loss.infer_shape(data=(4, 5), label=(4,))[1] == [(4,)]
+def test_backends_are_refused_by_name():
+    for call in (S.Variable("x").optimize_for, S.Variable("x").get_backend_symbol):
+        with pytest.raises(UnsupportedError, match="MKLDNN"):
+            call("MKLDNN")
+
+
+def test_operators_are_functions_with_a_docstring_and_a_signature():
+    for name in ("FullyConnected", "dot", "concat", "BatchNorm", "_plus_scalar", "SoftmaxOutput"):
+        function = getattr(S, name)
+        assert "Storage types" in function.__doc__
+        assert "name" in inspect.signature(function).parameters
+    assert list(inspect.signature(S.FullyConnected).parameters)[:4] == ["data", "weight", "bias", "num_hidden"]
+    assert "fully_connected" not in dir(S)
+    for module in (S, S.linalg):
+        with pytest.raises(AttributeError):
+            _ = module.no_such_operator

@@ -64,13 +64,6 @@ def test_what_crosses_whole_has_nothing_to_compare_with():
     assert not [mark for mark in figure.shapes if mark.kind == "sparse"]
 
 
-def test_one_way_is_compared_with_one_way():
-    figure = cable_figure([crossed(pushes=False)])
-    assert "992× fewer" in figure.title
-    assert "pushes" not in figure.finding
-    assert "nothing" in [text.text for text in figure.of(Text)]
-
-
 def test_in_the_film_both_sides_send_at_the_same_speed():
     one = crossed(100_000)
     figure = cable_figure([one])

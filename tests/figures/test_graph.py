@@ -108,18 +108,6 @@ class TestWords:
         assert graph_figure(unknown).finding == said
         checked(graph_figure(unknown))
 
-    @pytest.mark.parametrize(("count", "alt"), [
-        (0, "A graph of 1 variable and no operators."), (1, "The one operator does not fall back. Arrays: 1 csr, 2 dense."),
-        (2, "None of 2 operators falls back. Arrays: 1 csr, 4 dense.")])
-    def test_without_fallbacks(self, count, alt):
-        assert graph_figure(chain(count)).finding == alt
-
-    def test_backward_fallbacks(self, data):
-        data["nodes"][2]["backward"] = [dense(1000, "lhs of elemwise_mul csr"), dense(None)]
-        display = graph_figure(data)
-        assert "1 of 4 operators falls back in the backward pass, at least 1.00 kB dense: dot1." in display.finding
-        assert "backward: at least 1.00 kB dense" in said(display)
-
 
 class TestBackwardHalf:
     @pytest.fixture
@@ -300,13 +288,6 @@ class TestLive:
         assert cards[2] == 201
         assert ask.select("node 200", {"cards": "all"})["operator"] == "fc99: FullyConnected"
 
-    @pytest.mark.parametrize("data", HOSTILE)
-    def test_anything_is_sent(self, data):
-        pytest.importorskip("anywidget")
-        live = graph_figure(data).live()
-        bundle, _ = live._repr_mimebundle_()
-        assert bundle["text/html"].count("<img ") == 1
-
 
 def test_an_edge_is_as_wide_as_its_bytes_let_it_be():
     def node(shape, stype="default"):
@@ -318,10 +299,3 @@ def test_an_edge_is_as_wide_as_its_bytes_let_it_be():
     assert widths[1] == pytest.approx(THIN + (WIDE - THIN) * 0.1)
     assert widths[2] == THIN
     assert widths[3] == widths[4] == UNKNOWN
-
-
-def test_cards_side_by_side_fit_a_page():
-    """At the width at which cards stand side by side, letters are not made smaller than a tenth below their size."""
-    data = {"nodes": [variable(f"v{number}", [4, 4]) for number in range(ABREAST)]}
-    nodes, _ = folded(read_graph(data))
-    assert arrange(nodes, [100.0] * ABREAST).width <= 1.1 * graph_figure(data).narrow_below

@@ -136,13 +136,6 @@ def test_names_stand_inside_of_their_areas(seed):
         assert area.low[place] < text.y < area.high[place]
 
 
-def test_what_comes_later_is_named_too():
-    rows = held("gradient", "w", "row_sparse", 400_000)
-    figure = memory_figure(tables([WEIGHT, rows], [(0, 0, 1), (300, 1, 1), (900, 1, -1)]), {})
-    assert [(text.text, text.x) for text in figure.of(Text) if text.kind.startswith("on ")] == [
-        ("w · parameter, 512 kB", 500.0), ("w · gradient, 400 kB", 600.0)]
-
-
 def test_words_and_table_say_the_peak():
     memory = {"process_peak_bytes": 90_000_000, "idle_bytes": 2000, "table_bytes": 64,
               "temporaries": [{"op": "cos", "most": 10**6, "bytes": 1, "layer": ""}]}  # fmt: skip
@@ -177,14 +170,6 @@ def test_the_operator_and_the_line_that_made_an_array_are_told():
     assert re.fullmatch(r"_mul_scalar, test_memory\.py:\d+", row[-1])
     key = next(area.key for area in figure.of(Area) if "activation" in area.title)
     assert figure.interaction.select(key, {})[1].rows == [row]
-
-
-def test_steps_are_marked_if_they_are_few():
-    with mx.Profiler() as prof:
-        for _ in range(3):
-            mx.nd.ones((50, 50)) * 2
-            prof.step()
-    assert sum("begins" in line.title for line in prof.memory.figure().of(Line)) == 3
 
 
 def trained(gradient):
@@ -250,15 +235,6 @@ def test_a_change_may_split_an_array_in_several_parts():
     assert [row[3:7] for row in shown.table.rows] == [("row_sparse", "512,000", "data", "300 B"),
                                                       ("row_sparse", "512,000", "indices", "80 B")]  # fmt: skip
     assert shown.of(Line)[0].y == [512_000] * 2
-
-
-def test_memory_is_plain_data_that_shows_itself():
-    prof = trained("row_sparse")
-    bundle = prof.memory._repr_mimebundle_()
-    assert format_bytes(prof.memory["peak_bytes"]) in bundle["text/plain"]
-    assert bundle["text/html"].count("<table") == 1
-    assert repr(prof.memory).startswith("<RunMemory: at most ")
-    assert sum(row["bytes"] for row in prof.memory["at_peak"]) == prof.memory["peak_bytes"]
 
 
 def test_merged_profiles_show_the_process_that_held_the_most():

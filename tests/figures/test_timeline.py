@@ -21,7 +21,7 @@ from sparsekit.figures.kit import Dots, Line, Rect, Text
 from sparsekit.figures.layout import Layout
 from sparsekit.figures.timeline import timeline_figure
 from sparsekit.figures.timeline_data import APART, STORAGE, Timeline, storage_of, together
-from sparsekit.profiler.columns import Ragged, merged
+from sparsekit.profiler.columns import merged
 
 from .gallery import HOSTILE
 from .recorded import array, tables, training
@@ -105,20 +105,9 @@ def test_a_real_profile_says_the_same_everywhere():
     assert shown.svg() == prof.timeline(rows=1000).svg()
 
 
-def test_the_finding_names_lanes_the_longest_operator_and_what_stands_apart():
-    shares, longest = "io N %, forward N %, backward N %, update N %", r"dot in dense0 \(backward\), N % of N ms"
-    sentence = rf"{shares}: the longest operator is {longest}\. Apart from that: compilation N ms\."
-    assert re.fullmatch(sentence.replace("N", r"[\d.]+"), timeline_figure(tables(training())).finding)
-
-
 def test_a_span_of_the_user_is_no_operator():
     figure = timeline_figure(tables(one_after_the_other([("user", 9), ("forward", 1)])))
     assert "the longest operator is forward_operator" in figure.finding
-
-
-def test_what_is_left_of_the_table_is_summed():
-    shown = timeline_figure(tables(training()), rows=3)
-    assert [row[1] for row in shown.table.rows] == ["dot", "sgd_update", "LibSVMIter.next", "2 others", "compile csr_dot_dense"]
 
 
 def test_calls_that_made_an_array_dense_are_counted():
@@ -219,18 +208,6 @@ def test_the_longest_run_fills_the_axis_and_compilation_does_not_count():
     assert ("a", "compile") in {row[:2] for row in shown.table.rows}
 
 
-def test_the_title_and_the_words_of_several_runs_are_those_of_the_table():
-    runs = {name: tables(one_after_the_other([("forward", size), ("update", size)] * 2)) for name, size in
-            (("dense", 40), ("csr", 10), ("ell", 20))}  # fmt: skip
-    shown = timeline_figure(runs)
-    assert shown.title == "dense took 4.0× as long as csr"
-    assert shown.finding.startswith("As recorded: dense 160 ms, csr 40.0 ms, ell 80.0 ms. Of dense, "
-                                    "50 % in forward_operator (forward).")  # fmt: skip
-    assert [row[3] for row in shown.table.rows if row[1] == "from start to end"] == ["160 ms", "40.0 ms", "80.0 ms"]
-    same = timeline_figure(dict.fromkeys(("one", "other"), runs["csr"]))
-    assert same.title == "The same work, 2 ways"
-
-
 def test_of_runs_with_many_steps_the_median_one_is_drawn_and_a_live_view_shows_the_whole():
     runs = {"dense": tables(training(True, 13)), "sparse": tables(training(False, 14))}
     shown = timeline_figure(runs)
@@ -274,12 +251,6 @@ def test_what_follows_a_long_compilation_is_magnified():
     figure = timeline_figure(tables(one_after_the_other([("compile", 900), ("forward", 5), ("forward", 5)])))
     assert figure.panels[1].title == "Magnified 91 times: the operators, 10.0 ms"
     assert figure.panels[1].x == (9e8, 9.1e8)
-
-
-def test_a_part_of_a_profile_is_drawn_alone():
-    figure = timeline_figure(tables(training(steps=11)), window=(40_003.0, 40_609.0))
-    assert sum(int(row[3]) for row in figure.table.rows) == 5
-    assert figure.panels[0].x[0] == 40_003_000
 
 
 # --------------------------------------------------------------------------- steps
@@ -609,23 +580,6 @@ def test_odd_records_are_drawn(odd):
             xml.dom.minidom.parseString(figure.svg(width))
         for mark in figure.of(Rect):
             assert figure.interaction.select(mark.key, {})
-
-
-def test_a_profile_of_other_tools_is_drawn_the_same_way():
-    from pathlib import Path
-
-    for name in ("trace_torch.json", "trace_mxnet.json"):
-        prof = mx.profiler.load(Path(__file__).parents[1] / "golden" / name)
-        figure = prof.timeline()
-        assert len(bars(figure)) == len(prof.records)
-        assert figure.interaction.select("event 0", {})["operator"]
-
-
-def test_references_that_were_lost_draw_nothing_wrong():
-    columns = called(*CONVERTED)
-    nothing = Ragged(np.zeros(0, np.int32), np.zeros(4, np.int64))
-    lost = columns.changed({"events": {"conversion": np.full(4, -1, np.int32), "made_by": nothing}})
-    assert "made dense by" not in timeline_figure(lost).interaction.select("event 2", {})
 
 
 def test_a_run_with_steps_of_its_own_is_compared_with_one_without_by_what_its_operators_took():

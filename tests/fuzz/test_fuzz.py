@@ -57,11 +57,9 @@ def test_a_planted_defect_is_found_and_made_small(monkeypatch, stype):
     monkeypatch.setattr(rule, "function", wrong)
     op._changed()
     fuzzer = run.Fuzzer(SEED)
-    monkeypatch.setattr(
-        reference,
-        "table",
-        {name: entry for name, entry in reference.table.items() if name in ("sin", "+", "transpose", "negative")},
-    )
+    monkeypatch.setattr(reference, "table",
+                        {name: entry for name, entry in reference.table.items()
+                         if name in ("sin", "+", "transpose", "negative")})
     try:
         report = next(report for report in fuzzer.sweep(120, 600) if report.key == ("reference", "sin", "value"))
     finally:
@@ -75,12 +73,7 @@ def test_a_planted_defect_is_found_and_made_small(monkeypatch, stype):
 
 @pytest.mark.thorough
 def test_one_command_runs_it():
-    done = subprocess.run(
-        [sys.executable, HERE / "run.py", "--cases", "1", "--seed", "3"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=400,
-    )
+    done = subprocess.run([sys.executable, HERE / "run.py", "--cases", "1", "--seed", "3"], capture_output=True, text=True,
+                          check=False, timeout=400)
     assert done.returncode in (0, 1), done.stderr
     assert "1 cases of seed 3" in done.stdout

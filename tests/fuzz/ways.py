@@ -141,9 +141,8 @@ def agrees(got: Any, wanted: Any, kind: Any, entry: reference.Reference, scale: 
         if kind.kind in "iub" and not entry.exact:
             loose = wanted.dtype.kind == "f"
             ends = np.iinfo(kind) if kind.kind != "b" else None
-            open_ = loose & (
-                ~np.isfinite(wanted) | (ends is not None and ((wanted <= ends.min - 1.0) | (wanted >= ends.max + 1.0)))
-            )
+            open_ = loose & (~np.isfinite(wanted) | (ends is not None
+                                                     and ((wanted <= ends.min - 1.0) | (wanted >= ends.max + 1.0))))
             near = loose & (np.abs(wanted - np.rint(wanted)) < 1e-3 * np.maximum(1, np.abs(wanted)))  # rounding decides the cut
             target = np.where(open_, 0, wanted).astype(kind)
             difference = np.abs(got.astype(object) - target.astype(object))
@@ -157,14 +156,10 @@ def agrees(got: Any, wanted: Any, kind: Any, entry: reference.Reference, scale: 
         eps, tiny = np.finfo(kind).eps, np.finfo(kind).tiny
         if kind == np.float64:
             eps = max(eps, 1e-12 / entry.ulps) if entry.ulps > 64 else eps
-        size = (
-            np.abs(wanted)
-            if scale is None or (entry.strict and kind == np.float64)
-            else np.maximum(np.abs(wanted), np.broadcast_to(scale, wanted.shape))
-        )
-        close = np.abs(got.astype(np.longdouble) - wanted) <= entry.ulps * eps * size + 8 * tiny * eps + (
-            tiny if kind == np.float16 or entry.flushes else 0
-        )
+        size = (np.abs(wanted) if scale is None or (entry.strict and kind == np.float64)
+                else np.maximum(np.abs(wanted), np.broadcast_to(scale, wanted.shape)))
+        close = np.abs(got.astype(np.longdouble) - wanted) <= entry.ulps * eps * size + 8 * tiny * eps + (tiny
+            if kind == np.float16 or entry.flushes else 0)
         top = np.finfo(kind).max
         edge = np.isinf(got) & (np.abs(wanted) > 0.99 * top)  # sums that overflow on the way
         return same | close | edge
@@ -180,22 +175,13 @@ def against_reference(graph: Graph, values: dict[str, Any]) -> None:
         arrays = [x.asnumpy() for x in given]
         made, kinds, scale = entry(arrays, node.attrs)
         results = [values[name] for name in node.results()]
-        sparse = any(x.stype != "default" for x in given) and (
-            "/" in node.op
-            or "div" in node.op
-            or "mod" in node.op
-            or "%" in node.op
-            or any(not np.isfinite(x.astype(float)).all() for x in arrays)
-        )
+        sparse = any(x.stype != "default" for x in given) and ("/" in node.op or "div" in node.op or "mod" in node.op
+            or "%" in node.op or any(not np.isfinite(x.astype(float)).all() for x in arrays))
         for name, got, wanted, kind in zip(node.results(), results, made, kinds, strict=True):
 
             def lines(why: str, wanted: Any = wanted, kind: Any = kind, name: str = name) -> tuple[str, ...]:
-                return (
-                    *graph.lines(),
-                    f"print({name}.stype, {name}.shape, {name}.dtype, {name}.asnumpy().tolist())",
-                    f"# numpy: {wanted.shape} {kind} {wanted.astype(kind).tolist()}",
-                    f"# {why}",
-                )
+                return (*graph.lines(), f"print({name}.stype, {name}.shape, {name}.dtype, {name}.asnumpy().tolist())",
+                        f"# numpy: {wanted.shape} {kind} {wanted.astype(kind).tolist()}", f"# {why}")
 
             if got.shape != wanted.shape:
                 raise Found(Finding("reference", node.op, "shape", f"{got.shape}, numpy: {wanted.shape}", lines("shape")))
@@ -253,24 +239,16 @@ def inference(graph: Graph, values: dict[str, Any]) -> None:
             continue
         if found is None:
             alone = {node.op: mx.sym.Group([made[name] for name in node.results()]) for node in graph.nodes}
-            known = {
-                op: {name: one for name, one in given.items() if name in group.list_arguments()} for op, group in alone.items()
-            }
+            known = {op: {name: one for name, one in given.items() if name in group.list_arguments()}
+                     for op, group in alone.items()}
             op = next((op for op, one in alone.items() if getattr(one, method)(**known[op])[1] is None), last(graph))
             raise Found(Finding(method, op, "decides nothing", "None", show(graph, method, given, results)))
         for name, one in zip(results, found, strict=True):
             actual = getattr(values[name], what)
             if one is None or (np.dtype(one) if what == "dtype" else one) != actual:
                 op = next(node.op for node in graph.nodes if name in node.results())
-                raise Found(
-                    Finding(
-                        method,
-                        op,
-                        what,
-                        f"{name}: inferred {one}, computed {actual}",
-                        show(graph, method, given, results, f"{name}: computed {actual}, inferred {one}"),
-                    )
-                )
+                raise Found(Finding(method, op, what, f"{name}: inferred {one}, computed {actual}",
+                                    show(graph, method, given, results, f"{name}: computed {actual}, inferred {one}")))
     shown = group.graph(**named)
     for row in shown.table.rows:
         row = row if isinstance(row, (list, tuple)) else list(row.values())
@@ -279,23 +257,14 @@ def inference(graph: Graph, values: dict[str, Any]) -> None:
         if not re.match(r"(default|csr|row_sparse) ", str(row[3])):
             continue
         texts = [re.sub(r";.*", "", text) for text in re.split(r" \| |, (?=default|csr|row_sparse)", str(row[3]))]
-        wanted = {
-            f"{values[name].stype} {' × '.join(map(str, values[name].shape)) or 'scalar'} {values[name].dtype}"
-            for name in results
-        }
+        wanted = {f"{values[name].stype} {' × '.join(map(str, values[name].shape)) or 'scalar'} {values[name].dtype}"
+                  for name in results}
         if is_open:
             wanted |= {f"{values[name].stype} shape not known {values[name].dtype}" for name in results}
         for text in texts:
             if text not in wanted:
-                raise Found(
-                    Finding(
-                        "graph()",
-                        str(row[0]),
-                        "disagrees",
-                        f"shows {text!r}; computed: {sorted(wanted)}",
-                        show(graph, "graph", {name: x.shape for name, x in named.items()}, results),
-                    )
-                )
+                raise Found(Finding("graph()", str(row[0]), "disagrees", f"shows {text!r}; computed: {sorted(wanted)}",
+                                    show(graph, "graph", {name: x.shape for name, x in named.items()}, results)))
 
 
 def last(graph: Graph) -> str:
@@ -303,19 +272,12 @@ def last(graph: Graph) -> str:
 
 
 def show(graph: Graph, method: str, given: dict[str, Any], results: list[str], comment: str = "") -> tuple[str, ...]:
-    lines = [
-        *graph.lines(),
-        f"computed = [{', '.join(results)}]",
-        "print([(x.stype, x.shape, x.dtype) for x in computed])",
-        "F = mx.sym",
-    ]
+    lines = [*graph.lines(), f"computed = [{', '.join(results)}]", "print([(x.stype, x.shape, x.dtype) for x in computed])",
+             "F = mx.sym"]
     lines += [f"{name} = F.Variable({name!r})" for name in graph.inputs] + graph.lines()
     given = {name: str(one) if isinstance(one, np.dtype) else one for name, one in given.items()}
-    return (
-        *lines,
-        f"print(F.Group([{', '.join(results)}]).{method}({', '.join(f'{k}={v!r}' for k, v in given.items())}))",
-        *([f"# {comment}"] if comment else []),
-    )
+    return (*lines, f"print(F.Group([{', '.join(results)}]).{method}({', '.join(f'{k}={v!r}' for k, v in given.items())}))",
+            *([f"# {comment}"] if comment else []))
 
 
 # other ways
@@ -335,17 +297,9 @@ class Net(mx.gluon.HybridBlock):
 
 def hybrid_lines(graph: Graph, name: str) -> list[str]:
     args = ", ".join(graph.inputs)
-    return [
-        "class Net(mx.gluon.HybridBlock):",
-        f"    def hybrid_forward(self, F, {args}):",
-        *[f"        {line}" for line in graph.lines()],
-        f"        return {', '.join(graph.ends())}",
-        "net = Net()",
-        f"plain = net({args})",
-        "net.hybridize()",
-        f"net({args})",
-        f"print(plain, net({args}))",
-    ]
+    return ["class Net(mx.gluon.HybridBlock):", f"    def hybrid_forward(self, F, {args}):",
+            *[f"        {line}" for line in graph.lines()], f"        return {', '.join(graph.ends())}", "net = Net()",
+            f"plain = net({args})", "net.hybridize()", f"net({args})", f"print(plain, net({args}))"]
 
 
 def hybridized(graph: Graph, values: dict[str, Any]) -> None:
@@ -354,9 +308,8 @@ def hybridized(graph: Graph, values: dict[str, Any]) -> None:
     net.hybridize()
     for _ in range(2):
         got = net(*inputs.values())
-        expect_same(
-            "hybridized", graph, got if isinstance(got, list) else [got], values, ends, lambda name: hybrid_lines(graph, name)
-        )
+        expect_same("hybridized", graph, got if isinstance(got, list) else [got], values, ends,
+                    lambda name: hybrid_lines(graph, name))
 
 
 def bound(graph: Graph, values: dict[str, Any]) -> None:
@@ -365,25 +318,16 @@ def bound(graph: Graph, values: dict[str, Any]) -> None:
     group = mx.sym.Group([made[name] for name in ends])
 
     def lines(call: str) -> Any:
-        return lambda name: [
-            "F = mx.sym",
-            f"given = dict({', '.join(f'{k}={k}' for k in inputs)})",
-            *[f"{k} = F.Variable({k!r})" for k in inputs],
-            *graph.lines(),
-            f"symbol = F.Group([{', '.join(ends)}])",
-            f"print({call})",
-        ]
+        return lambda name: ["F = mx.sym", f"given = dict({', '.join(f'{k}={k}' for k in inputs)})",
+                             *[f"{k} = F.Variable({k!r})" for k in inputs], *graph.lines(),
+                             f"symbol = F.Group([{', '.join(ends)}])", f"print({call})"]
 
     args = {name: inputs[name] for name in group.list_arguments()}
     got = group.bind(mx.cpu(), args).forward()
     expect_same("bind", graph, got, values, ends, lines("symbol.bind(mx.cpu(), given).forward()"))
-    executor = group.simple_bind(
-        mx.cpu(),
-        grad_req="null",
-        type_dict={name: x.dtype for name, x in args.items()},
-        stype_dict={name: x.stype for name, x in args.items()},
-        **{name: x.shape for name, x in args.items()},
-    )
+    executor = group.simple_bind(mx.cpu(), grad_req="null", type_dict={name: x.dtype for name, x in args.items()},
+                                 stype_dict={name: x.stype for name, x in args.items()},
+                                 **{name: x.shape for name, x in args.items()})
     expect_same(
         "simple_bind",
         graph,
@@ -409,43 +353,27 @@ def imported(graph: Graph, values: dict[str, Any]) -> None:
         if hybrid:
             block.hybridize()
         got = block(*[inputs[name] for name in names])
-        expect_same(
-            "SymbolBlock",
-            graph,
-            got if isinstance(got, (list, tuple)) else [got],
-            values,
-            ends,
-            lambda name: [
-                *graph.lines(),
-                f"print({name})",
-                "F = mx.sym",
-                f"given = [{', '.join(names)}]",
-                *[f"{k} = F.Variable({k!r})" for k in inputs],
-                *graph.lines(),
-                f"print(mx.gluon.SymbolBlock(F.Group([{', '.join(ends)}]), [{', '.join(names)}])(*given))",
-            ],
-        )
+        expect_same("SymbolBlock", graph, got if isinstance(got, (list, tuple)) else [got], values, ends,
+                    lambda name: [*graph.lines(), f"print({name})", "F = mx.sym", f"given = [{', '.join(names)}]",
+                                  *[f"{k} = F.Variable({k!r})" for k in inputs], *graph.lines(),
+                                  f"print(mx.gluon.SymbolBlock(F.Group([{', '.join(ends)}]), [{', '.join(names)}])(*given))"])
 
 
 def exported(graph: Graph, values: dict[str, Any]) -> None:
     """What ``export`` writes, read back as a block and as a symbol."""
     net, ends, inputs = Net(graph), graph.ends(), inputs_of(graph)
     net.hybridize()
-    lines = [
-        *hybrid_lines(graph, ""),
-        "net.export('exported')",
-        "names = mx.sym.load('exported-symbol.json').list_arguments()",
-        "block = mx.gluon.SymbolBlock.imports('exported-symbol.json', names, 'exported-0000.params')",
-        f"print(names, block({', '.join(inputs)}))",
-    ]
+    lines = [*hybrid_lines(graph, ""), "net.export('exported')",
+             "names = mx.sym.load('exported-symbol.json').list_arguments()",
+             "block = mx.gluon.SymbolBlock.imports('exported-symbol.json', names, 'exported-0000.params')",
+             f"print(names, block({', '.join(inputs)}))"]
     with tempfile.TemporaryDirectory() as folder, showing("exported", lines):
         net(*inputs.values())
         net.export(f"{folder}/exported")
         symbol = mx.sym.load(f"{folder}/exported-symbol.json")
         names = symbol.list_arguments()
-        called = dict(
-            zip(["data"] if len(inputs) == 1 else [f"data{place}" for place in range(len(inputs))], inputs, strict=True)
-        )
+        called = dict(zip(["data"] if len(inputs) == 1 else [f"data{place}" for place in range(len(inputs))], inputs,
+                          strict=True))
         block = mx.gluon.SymbolBlock.imports(f"{folder}/exported-symbol.json", names, f"{folder}/exported-0000.params")
         got = block(*[inputs[called[name]] for name in names])
     expect_same("exported", graph, got if isinstance(got, (list, tuple)) else [got], values, ends, lambda name: lines)
@@ -455,20 +383,9 @@ def profiled(graph: Graph, values: dict[str, Any]) -> None:
     """The plain run while a profiler records."""
     with mx.profiler.Profiler():
         made = build(mx.nd, graph, inputs_of(graph))
-    expect_same(
-        "profiled",
-        graph,
-        [made[name] for name in graph.ends()],
-        values,
-        graph.ends(),
-        lambda name: [
-            *graph.lines(),
-            f"print({name})",
-            "with mx.profiler.Profiler():",
-            *[f"    {line}" for line in graph.lines()],
-            f"print({name})",
-        ],
-    )
+    expect_same("profiled", graph, [made[name] for name in graph.ends()], values, graph.ends(),
+                lambda name: [*graph.lines(), f"print({name})", "with mx.profiler.Profiler():",
+                              *[f"    {line}" for line in graph.lines()], f"print({name})"])
 
 
 def into_out(graph: Graph, values: dict[str, Any]) -> None:
@@ -483,24 +400,16 @@ def into_out(graph: Graph, values: dict[str, Any]) -> None:
             out = mx.nd.zeros(wanted.shape, dtype=kind, stype=stype)
             _into(graph, node, dict(values), out, wanted)
         for arg in dict.fromkeys(node.args):
-            if arg.isidentifier() and (values[arg].stype, values[arg].shape, values[arg].dtype) == (
-                wanted.stype,
-                wanted.shape,
-                wanted.dtype,
-            ):
+            if arg.isidentifier() and (values[arg].stype, values[arg].shape, values[arg].dtype) == (wanted.stype,
+                wanted.shape, wanted.dtype):
                 copies = {**values, **{name: values[name].copy() for name in node.args}}
                 _into(graph, node, copies, copies[arg], wanted, arg)
 
 
 def _into(graph: Graph, node: Node, names: dict[str, Any], out: Any, wanted: Any, alias: str = "") -> None:
     made = f"mx.nd.zeros({wanted.shape}, dtype={str(out.dtype)!r}, stype={out.stype!r})"
-    lines = (
-        *graph.lines(),
-        f"print({node.name})",
-        f"out = {alias}" if alias else f"out = {made}",
-        f"{node.text('out')}",
-        "print(out)",
-    )
+    lines = (*graph.lines(), f"print({node.name})", f"out = {alias}" if alias else f"out = {made}", f"{node.text('out')}",
+             "print(out)")
     way = "out=input" if alias else "out="
     try:
         given = evaluate(node.text("out"), {**names, "F": mx.nd, "out": out})
@@ -511,15 +420,8 @@ def _into(graph: Graph, node: Node, names: dict[str, Any], out: Any, wanted: Any
     if given is not out:
         raise Found(Finding(way, node.op, "another array is returned", "", lines))
     if out.shape != right.shape or not np.array_equal(out.asnumpy(), right.asnumpy(), equal_nan=out.dtype.kind == "f"):
-        raise Found(
-            Finding(
-                way,
-                node.op,
-                f"value into {out.stype} {out.dtype}" if out.dtype != wanted.dtype else "value",
-                f"{out.asnumpy()!r}\n  without out=: {right.asnumpy()!r}",
-                lines,
-            )
-        )
+        raise Found(Finding(way, node.op, f"value into {out.stype} {out.dtype}" if out.dtype != wanted.dtype else "value",
+                            f"{out.asnumpy()!r}\n  without out=: {right.asnumpy()!r}", lines))
 
 
 def in_place(graph: Graph, values: dict[str, Any]) -> None:
@@ -552,10 +454,8 @@ def heads_of(graph: Graph, values: dict[str, Any]) -> list[str]:
 
 
 def weights_of(graph: Graph, values: dict[str, Any], heads: list[str]) -> list[Any]:
-    return [
-        mx.nd.array((np.arange(values[name].size).reshape(values[name].shape) % 5 - 1.5), dtype=values[name].dtype)
-        for name in heads
-    ]
+    return [mx.nd.array((np.arange(values[name].size).reshape(values[name].shape) % 5 - 1.5), dtype=values[name].dtype)
+            for name in heads]
 
 
 def differentiable(graph: Graph) -> list[str]:
@@ -576,20 +476,15 @@ def recorded(graph: Graph, values: dict[str, Any], request: str = "write", round
 
 def no_gradient(error: Exception) -> bool:
     """Whether an error says that there is nothing to differentiate."""
-    return isinstance(error, GradientError) and any(
-        words in str(error) for words in ("has no gradient", "not computed while recording")
-    )
+    return isinstance(error, GradientError) and any(words in str(error)
+        for words in ("has no gradient", "not computed while recording"))
 
 
 def gradient_lines(graph: Graph, heads: list[str], values: dict[str, Any]) -> list[str]:
     weights = [f"mx.nd.array({literal(w.asnumpy())}, dtype={str(w.dtype)!r})" for w in weights_of(graph, values, heads)]
-    return [
-        *[f"{name}.attach_grad()" for name in differentiable(graph)],
-        "with mx.autograd.record():",
-        *[f"    {line}" for line in graph.lines()],
-        f"mx.autograd.backward([{', '.join(heads)}], [{', '.join(weights)}])",
-        *[f"print({name}.grad)" for name in differentiable(graph)],
-    ]
+    return [*[f"{name}.attach_grad()" for name in differentiable(graph)], "with mx.autograd.record():",
+            *[f"    {line}" for line in graph.lines()], f"mx.autograd.backward([{', '.join(heads)}], [{', '.join(weights)}])",
+            *[f"print({name}.grad)" for name in differentiable(graph)]]
 
 
 def hybrid_gradient_lines(graph: Graph, heads: list[str], values: dict[str, Any]) -> list[str]:
@@ -623,15 +518,8 @@ def gradients(graph: Graph, values: dict[str, Any]) -> None:
     except SparsekitError as error:
         if no_gradient(error):
             return
-        raise Found(
-            Finding(
-                "gradient",
-                last(graph),
-                f"refused: {type(error).__name__}",
-                str(error),
-                tuple(gradient_lines(graph, heads, values)),
-            )
-        ) from error
+        raise Found(Finding("gradient", last(graph), f"refused: {type(error).__name__}", str(error),
+                            tuple(gradient_lines(graph, heads, values)))) from error
     expect_same("recorded", graph, outputs, values, graph.ends(), lambda name: gradient_lines(graph, heads, values))
 
     def compare(way: str, others: dict[str, Any], factor: int = 1, lines: Any = ()) -> None:
@@ -641,9 +529,8 @@ def gradients(graph: Graph, values: dict[str, Any]) -> None:
             with np.errstate(all="ignore"):
                 left, right = one.asnumpy() * one.dtype.type(factor), other.asnumpy()
                 top = np.abs(left[np.isfinite(left)]).max(initial=0) if not kind else 0  # contributions may come in another order
-                if not kind and not np.allclose(
-                    left, right, 8 * np.finfo(one.dtype).eps, 8 * np.finfo(one.dtype).eps * top, True
-                ):
+                if not kind and not np.allclose(left, right, 8 * np.finfo(one.dtype).eps, 8 * np.finfo(one.dtype).eps * top,
+                                                True):
                     kind = "value"
             if kind:
                 raise Found(
@@ -674,9 +561,8 @@ def gradients(graph: Graph, values: dict[str, Any]) -> None:
     made, inputs = symbols(graph), inputs_of(graph)
     group = mx.sym.Group([made[name] for name in heads])
     args = {name: inputs[name] for name in group.list_arguments()}
-    buffers = {
-        name: mx.nd.zeros(args[name].shape, dtype=args[name].dtype, stype=grads[name].stype) for name in names if name in args
-    }
+    buffers = {name: mx.nd.zeros(args[name].shape, dtype=args[name].dtype, stype=grads[name].stype) for name in names
+               if name in args}
     with showing("executor gradient", gradient_lines(graph, heads, values)):
         executor = group.bind(mx.cpu(), args, buffers, dict.fromkeys(buffers, "write"))
         executor.forward(is_train=True)
@@ -694,21 +580,14 @@ def slopes(graph: Graph, values: dict[str, Any]) -> None:
     for node in graph.nodes:
         entry = reference.table[node.op]
         given = [values[arg] for arg in node.args]
-        if (
-            not entry.smooth
-            or node.count > 1
-            or not all(x.dtype.kind in "fiu" for x in given)
-            or values[node.name].dtype.kind != "f"
-        ):
+        if (not entry.smooth or node.count > 1 or not all(x.dtype.kind in "fiu" for x in given)
+            or values[node.name].dtype.kind != "f"):
             continue
         arrays = [x.asnumpy() for x in given]
         if not all(np.isfinite(x.astype(float)).all() and np.abs(x.astype(float)).max(initial=0) < 1e3 for x in arrays):
             continue
-        if (
-            len(set(node.args)) < len(node.args)
-            or not all(map(str.isidentifier, node.args))
-            or any(x.dtype == np.float16 for x in given)
-        ):
+        if (len(set(node.args)) < len(node.args) or not all(map(str.isidentifier, node.args))
+            or any(x.dtype == np.float16 for x in given)):
             continue
         if ("mod" in node.op or "%" in node.op) and (np.abs(arrays[-1]) < 1e-3).any():
             continue  # a remainder of zero is zero, but its slope is taken to be 1, as in MXNet; others jump within a step

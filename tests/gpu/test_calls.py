@@ -162,38 +162,6 @@ def test_a_norm_that_is_not_finite_is_warned_of(stand_in):
         step(data, label * np.nan)
 
 
-def test_under_a_profiler_a_step_runs_operator_by_operator(stand_in):
-    net, loss = network(GPU), gluon.loss.SigmoidBinaryCrossEntropyLoss()
-    step = gluon.TrainStep(net, loss, gluon.Trainer(net.collect_params(), "sgd"))
-    data = batches(GPU, 6)
-    for batch in data[:4]:
-        step(*batch)
-    Graph.launches = 0
-    with mx.Profiler() as profile:
-        step(*data[4])
-    assert Graph.launches == 0
-    assert len([row for row in profile.records if row["kind"] == "op"]) > 20
-    step(*data[5])
-    assert Graph.launches > 0
-
-
-def test_a_setting_turns_the_graphs_of_a_step_off(stand_in):
-    Graph.launches = 0
-    with mx.config.set(cuda_graphs=False):
-        found = trained(GPU, "step")
-        assert explain(found[-1])[-1]["reason"] == "config.cuda_graphs is False"
-    assert Graph.launches == 0
-
-
-def test_an_array_that_a_step_gave_stays(stand_in):
-    net, loss = network(GPU), gluon.loss.SigmoidBinaryCrossEntropyLoss()
-    step = gluon.TrainStep(net, loss, gluon.Trainer(net.collect_params(), "sgd"))
-    made = [step(*batch) for batch in batches(GPU, 6)]
-    before = [one.asnumpy() for one in made]
-    step(*batches(GPU, 1)[0])
-    assert_same([one.asnumpy() for one in made], before, 0)
-
-
 def waits(optimizer, hybrid):
     """Train an embedding and a sparse layer, and give what a step after the first ones waits for."""
     embedding = gluon.nn.Embedding(50, 4, sparse_grad=True)

@@ -108,23 +108,6 @@ def test_indexing_and_assignment():
     assert bool(x[2, 3] > 3)
 
 
-def test_components_and_conversions():
-    x = csr()
-    assert on_gpu(x.indices).asnumpy().tolist() == [0, 2, 1]
-    assert x.asscipy().nnz == 3
-    on_gpu(x.data)
-    x.check_format()
-    np.testing.assert_array_equal(np.asarray(x.tostype("default").asnumpy()), x.asnumpy())
-
-
-def test_waiting():
-    before = fake_cupy.counts["synchronize"]
-    nd.ones((2,), ctx=GPU).wait_to_read()
-    assert fake_cupy.counts["synchronize"] == before + 1
-    nd.waitall()
-    assert fake_cupy.counts["synchronize"] == before + 3
-
-
 def train(ctx, optimizer, hybrid=False, stype="csr"):
     """Weights after some steps of a small network on sparse data and an embedding."""
     mx.random.seed(0)
@@ -163,32 +146,6 @@ def test_training_gives_the_same_weights_as_on_a_cpu(optimizer, hybrid):
         np.testing.assert_allclose(on_gpu(right, 1).asnumpy(), left.asnumpy(), rtol=1e-3, atol=1e-5)
     for gradient in gradients:
         assert on_gpu(gradient, 1).stype == "row_sparse"
-
-
-def test_two_devices_share_a_batch():
-    net = gluon.nn.Dense(2, in_units=3)
-    net.initialize(mx.init.One(), ctx=[mx.gpu(0), mx.gpu(1)])
-    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
-    pieces = gluon.utils.split_and_load(np.ones((4, 3), np.float32), [mx.gpu(0), mx.gpu(1)])
-    with autograd.record():
-        losses = [net(on_gpu(piece, number)).sum() for number, piece in enumerate(pieces)]
-    autograd.backward(losses)
-    trainer.step(4)
-    for number in (0, 1):
-        np.testing.assert_allclose(on_gpu(net.weight.data(mx.gpu(number)), number).asnumpy(), np.full((2, 3), 0.5))
-
-
-def test_dropout_recurrent_and_normalization_layers():
-    net = gluon.nn.Sequential()
-    net.add(gluon.nn.Dense(4), gluon.nn.LayerNorm(), gluon.nn.BatchNorm(), gluon.nn.Dropout(0.5), gluon.nn.GELU())
-    net.initialize(ctx=GPU)
-    layer = gluon.rnn.LSTM(3)
-    layer.initialize(ctx=GPU)
-    with autograd.record():
-        out = net(nd.random.uniform(shape=(6, 5), ctx=GPU)).sum() + layer(nd.random.uniform(shape=(2, 3, 4), ctx=GPU)).sum()
-    out.backward()
-    assert all(np.isfinite(on_gpu(parameter.grad(GPU)).asnumpy()).all() for parameter in net.collect_params().values()
-               if parameter.grad_req != "null")
 
 
 def test_sparse_arrays_are_indexed_and_assigned():
@@ -284,17 +241,6 @@ def test_a_profile_has_what_travels_to_and_from_the_device_single_numbers_too():
     assert [(one["name"], one["bytes"]) for one in profile.records if one["lane"] == "transfer"] == [
         ("copy numpy -> cpu(0)", 32), ("copy cpu(0) -> gpu(0)", 32), ("copy gpu(0) -> numpy", 32),
         ("copy gpu(0) -> scipy", 12 + 24 + 32), ("copy gpu(0) -> gpu(1)", 32), ("copy gpu(0) -> numpy", 4)]
-
-
-def test_the_row_sparse_gradient_stays_on_the_device():
-    fake_cupy.counts.update(get=0)
-    x, weight = csr(), nd.ones((4, 2), ctx=GPU)
-    weight.attach_grad(stype="row_sparse")
-    with autograd.record():
-        loss = nd.sparse.dot(x, weight).sum()
-    loss.backward()
-    assert fake_cupy.counts["get"] == 0
-    assert on_gpu(weight.grad).indices.asnumpy().tolist() == [0, 1, 2]
 
 
 def test_the_device_work_of_others_is_not_kept():

@@ -103,11 +103,3 @@ def test_columns_that_most_rows_store_are_shared_by_many_threads(compiled, monke
     assert longest() < 200
     monkeypatch.setattr(grouped, "FEW", 1 << 40)
     assert longest() > 2000
-
-
-def test_a_record_is_what_was_counted():
-    rows = [costs.Cost("tutorial", "gelu", "gelu", 10, 1.0, 1, 2.5, 1.0)]
-    read = json.loads(costs.record(rows))
-    assert [costs.Cost(*row) for row in read["costs"]] == rows
-    assert read["verified on hardware"] is False
-    assert "gelu" in costs.table(rows)

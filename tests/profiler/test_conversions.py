@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.profiler import load
 
 
 @pytest.fixture
@@ -75,12 +74,6 @@ def test_a_gradient_that_reads_the_dense_array_is_a_reader(x):
     found = readers(recorded(program))["_plus_scalar"]
     assert found[:2] == ["log", "dot"]
     assert len(found) > 2
-
-
-def test_the_file_of_a_trace_keeps_them(x, tmp_path):
-    prof = recorded(CASES["dense by nature"][0], x)
-    saved = prof.save(tmp_path / "a.npz")
-    assert readers(load(saved)) == readers(prof) == {"_plus_scalar": ["log"]}
 
 
 def test_events_that_are_not_folded_keep_them(x):

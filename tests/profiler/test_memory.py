@@ -51,14 +51,6 @@ def test_a_view_is_charged_to_its_base_once(library):
     assert len(prof.memory["at_peak"]) == 1
 
 
-def test_an_operator_in_place_allocates_nothing(library):
-    array = library.dense(10)
-    with Profiler() as prof:
-        for _ in range(5):
-            library.run("sgd_update", (array,), array)
-    assert prof.memory["peak_bytes"] == 40
-
-
 def test_roles_are_given_before_or_after_and_hold_for_the_whole_life(library):
     before, after = library.dense(10), library.dense(20)
     holders = [library.Array(before), library.Array(after)]

@@ -113,13 +113,6 @@ def test_the_memory_of_devices_survives(library, path, monkeypatch):
     assert prof.memory["devices"] == {"gpu(0)": {"free": 5, "used": 7}}
 
 
-def test_a_profile_without_events_is_a_profile_too(path):
-    with Profiler() as prof:
-        pass
-    prof.save(path)
-    assert load(path).records == []
-
-
 def test_no_folder_and_no_host_is_written(profile, path):
     profile.save(path)
     assert b"/home" not in b"".join(members(path).values())
@@ -137,11 +130,6 @@ def test_nothing_is_left_half_written(profile, tmp_path, monkeypatch):
         profile.save(target)
     assert target.read_text() == "before"
     assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(DataFileError, match=r"'none\.npz' cannot be read"):
-        load(tmp_path / "none.npz")
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])

@@ -451,7 +451,7 @@ def _dot_shapes(d, left, attrs):
 def _dot_draw(d):
     left = d.array(types=FLOATS, ndims=(2,), finite=True, low=-50, high=50)
     attrs = {"transpose_a": d.flip(), "transpose_b": d.flip()}
-    kind = (str(d.value(left).dtype))
+    kind = (str(d.value(left).dtype),)
     right = d.array(types=kind if d.flip() else FLOATS, shape=_dot_shapes(d, d.value(left).shape, attrs), finite=True,
                     low=-50, high=50)
     return [left, right], attrs

@@ -25,10 +25,6 @@ def no_pause(monkeypatch):
     monkeypatch.setattr(harness, "PAUSE", 0)
 
 
-def test_the_first_round_does_not_count():
-    assert contender("a", [100.0, 1.0, 2.0]).values == [1.0, 2.0]
-
-
 def test_contenders_take_turns():
     order = []
     harness.take_turns([harness.Contender(name, lambda name=name: order.append(name) or 1.0) for name in "ab"], 2, 0)

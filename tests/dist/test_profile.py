@@ -230,19 +230,6 @@ def test_merging_says_what_it_cannot_merge(run):
             act()
 
 
-def test_profiles_without_servers_begin_together():
-    with mx.Profiler() as one:
-        mx.nd.ones((2, 3)) + 1
-    with mx.Profiler() as other:
-        mx.nd.ones((2, 3)) * 2
-    merged = mx.profiler.merge({"one": one, "other": other})
-    about = [(process.name, process.offset, process.error) for process in merged.processes]
-    assert about == [("one", 0.0, None), ("other", 0.0, None)]
-    assert [record["start"] for record in merged.process("other").records] == [record["start"] for record in other.records]
-    assert len({record["thread"] for record in merged.records}) == 2
-    assert "one" in merged.timeline().svg()
-
-
 def test_a_worker_may_profile_itself_and_stays_aligned_when_it_pauses():
     def work():
         kv = mx.kv.create("dist_sync")

@@ -474,7 +474,7 @@ add("khatri_rao",
 
 def _dense_draw(d):
     x = d.array(types=FLOATS, ndims=(2,), finite=True, low=-9, high=9)
-    hidden, kind = d.integer(1, 3), (str(d.value(x).dtype))
+    hidden, kind = d.integer(1, 3), (str(d.value(x).dtype),)
     arrays = [x, d.array(types=kind, shape=(hidden, d.value(x).shape[1]), finite=True, low=-9, high=9)]
     bias = d.flip()
     return arrays + ([d.array(types=kind, shape=(hidden,), finite=True, low=-9, high=9, stype="default")] if bias else []), {

@@ -58,20 +58,6 @@ def test_the_way_of_a_sparse_value_can_be_followed_to_the_update(hybridized):
     assert prof.records[maker]["outputs"][0]["stype"] == "row_sparse"
 
 
-def test_roles_are_known_from_the_first_event_on(library):
-    weight = library.dense(6)
-    from sparsekit.core import hooks
-
-    with Profiler() as prof:
-        result = library.run("exp", (weight,), library.dense(6))
-        hooks.assign(library.Array(weight), "parameter", "w")
-        library.run(library.plan("sgd_update", lane="update"), (weight, result), weight)
-    first, second = prof.records
-    assert first["inputs"][0]["role"] == "parameter"
-    assert second["inputs"][0]["owner"] == "w"
-    assert second["inputs"][1]["role"] == "gradient"
-
-
 def test_merged_columns_are_those_of_each_run(library, tmp_path):
     runs = []
     for count in (2, 3):
@@ -109,19 +95,6 @@ def test_what_refers_to_rows_that_are_left_out_refers_to_none():
     assert kept.events.conversion.tolist() == [NONE, NONE]
     assert kept.events.made_by.lists() == [[NONE, 1], [NONE]]
     assert columns.taken({"events": np.zeros(0, np.int64)}).events.made_by.lists() == []
-
-
-def test_a_table_names_its_columns():
-    columns = build(Strings(), runs={"wall": [1]})
-    assert "wall" in dir(columns.runs)
-    assert "1 rows of name" in repr(columns.runs)
-    with pytest.raises(AttributeError, match="no column 'walls'; it has name"):
-        _ = columns.runs.walls
-
-
-def test_an_unknown_grouping_is_named():
-    with pytest.raises(mx.UnknownNameError, match="grouping"):
-        grouped(build(Strings(), runs={"wall": [1]}), "title")
 
 
 def test_the_peak_stays_exact_when_older_changes_are_put_together(library, monkeypatch):

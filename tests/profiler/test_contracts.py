@@ -57,14 +57,6 @@ def test_densifications_are_named_with_the_remedy(profile):
     expect(profile).densify_at_most(1)
 
 
-def test_a_dense_update_breaks_update_rows(library):
-    weight = library.dense(10)
-    with Profiler() as prof:
-        library.run(library.plan("sgd_update", lane="update"), (weight, library.dense(10)), weight)
-    with pytest.raises(ContractError, match="1 update took a dense gradient"):
-        expect(prof).update_rows(at_most=100)
-
-
 def test_gradients_nobody_updated_with_are_found_by_their_layer(library):
     from sparsekit.core import hooks
 

@@ -111,16 +111,6 @@ def test_what_belongs_to_no_domain_is_the_users(library):
     assert found["user,instant_marker"]["begin"]["Count"] == 1
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_values_that_are_no_numbers_harm_nothing(library, value):
-    profiler.set_state("run")
-    profiler.Domain("odd\nname").new_counter("\n").set_value(value)
-    profiler.set_state("stop")
-    assert json.loads(profiler.dumps(format="json"))["Time"]["odd\nname"]["\n"] == {
-        "Count": 1, "Total": 0.0, "Min": 0.0, "Max": 0.0, "Avg": 0.0}
-    assert "odd name" in profiler.dumps()
-
-
 def test_a_value_that_is_no_number_is_none_of_the_extremes(library):
     profiler.set_state("run")
     counter = profiler.Domain("a").new_counter("loss", 5)
@@ -129,13 +119,3 @@ def test_a_value_that_is_no_number_is_none_of_the_extremes(library):
     profiler.set_state("stop")
     found = json.loads(profiler.dumps(format="json"))["Time"]["a"]["loss"]
     assert found == {"Count": 3, "Total": 3, "Min": 3, "Max": 5, "Avg": 4}
-
-
-def test_a_table_of_too_many_marks_says_so(library, monkeypatch):
-    from sparsekit.profiler import mxnet_statistics
-
-    monkeypatch.setattr(mxnet_statistics, "MOST_NOTES", 1)
-    profiler.set_state("run")
-    profiler.Domain("a").new_marker("n").mark()
-    profiler.set_state("stop")
-    assert "were kept" in profiler.dumps()

@@ -1,6 +1,5 @@
 """Programs compared in turns: how often a difference is claimed that is not there, and how often one is missed that is."""
 
-import inspect
 from html import unescape
 
 import numpy as np
@@ -185,13 +184,6 @@ def test_names_are_escaped_and_odd_numbers_drawn():
 def test_what_cannot_be_compared_is_refused(arguments, options, match):
     with pytest.raises(ProfilerError, match=match):
         profiler.compare(*arguments, **options)
-
-
-@pytest.mark.parametrize("name", ["rounds", "turn", "confidence", "least"])
-def test_who_gives_no_number_is_told_the_default(name):
-    with pytest.raises(ProfilerError) as caught:
-        profiler.compare({"a": int, "b": int}, **{name: None})
-    assert caught.value.hint == f"{inspect.signature(profiler.compare).parameters[name].default} is the default."
 
 
 def test_a_running_profiler_and_an_unknown_name_are_refused():

@@ -62,7 +62,7 @@ class Fuzzer:
             graph = smallest(graph, smaller_graphs, lambda one: (found := check(one)) is not None
                              and found.key == finding.key, self.patience)
             finding = check(graph) or finding
-        return Report(finding.key, number, finding.message, "\n".join([*graph.program(), *finding.lines]) + "\n")
+        return Report(finding.key, number, finding.message, "\n".join([*graph.program(), *graph.lines()]) + "\n")
 
     def _known(self, key: tuple[str, ...]) -> bool:
         self.found[key] += 1

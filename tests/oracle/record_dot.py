@@ -27,9 +27,7 @@ def gradients(case, left_stype, right_stype):
     left.attach_grad(stype=left_stype)
     right.attach_grad(stype=right_stype)
     with mx.autograd.record():
-        out = mx.nd.sparse.dot(
-            left, right, transpose_a=transpose_a, transpose_b=transpose_b, forward_stype=forward_stype
-        )
+        out = mx.nd.sparse.dot(left, right, transpose_a=transpose_a, transpose_b=transpose_b, forward_stype=forward_stype)
         total = (out.tostype("default") * mx.nd.array(WEIGHT)).sum()
     total.backward()
     return left.grad, right.grad
@@ -51,11 +49,8 @@ def record_one(number):
     part = number % 5
     if part == 0:
         left, right = operands(lhs, rhs, transpose_a, transpose_b)
-        return recording.attempt(
-            lambda: mx.nd.sparse.dot(
-                left, right, transpose_a=transpose_a, transpose_b=transpose_b, forward_stype=forward_stype
-            )
-        )
+        return recording.attempt(lambda: mx.nd.sparse.dot(left, right, transpose_a=transpose_a, transpose_b=transpose_b,
+            forward_stype=forward_stype))
     if part == 1:
         return recording.attempt(lambda: inferred(case))
     buffers = {2: ("default", "default"), 3: (None, None), 4: ("default", "row_sparse")}[part]
@@ -79,20 +74,11 @@ def main():
     cases = []
     for number, (lhs, rhs, transpose_a, transpose_b, forward_stype) in enumerate(CASES):
         out, stypes, dense, own, sparse = records[5 * number : 5 * number + 5]
-        cases.append(
-            {
-                "lhs": lhs,
-                "rhs": rhs,
-                "transpose_a": transpose_a,
-                "transpose_b": transpose_b,
-                "forward_stype": forward_stype,
-                "out": out,
-                "inferred": stypes,
-                "gradients_default": mark(dense, transpose_a, transpose_b, keep_values=forward_stype is None),
-                "gradients_own": mark(own, transpose_a, transpose_b, keep_values=False),
-                "gradients_row_sparse": mark(sparse, transpose_a, transpose_b, keep_values=False),
-            }
-        )
+        cases.append({"lhs": lhs, "rhs": rhs, "transpose_a": transpose_a, "transpose_b": transpose_b,
+                      "forward_stype": forward_stype, "out": out, "inferred": stypes,
+                      "gradients_default": mark(dense, transpose_a, transpose_b, keep_values=forward_stype is None),
+                      "gradients_own": mark(own, transpose_a, transpose_b, keep_values=False),
+                      "gradients_row_sparse": mark(sparse, transpose_a, transpose_b, keep_values=False)})
     inputs = {"lhs": recording.plain(LHS), "rhs": recording.plain(RHS), "weight": recording.plain(WEIGHT)}
     recording.save(sys.argv[1], {"inputs": inputs, "cases": cases})
 

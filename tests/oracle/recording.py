@@ -44,13 +44,8 @@ def encode(result):
         if not isinstance(value, (bool, int, float, str, list, type(None))):
             value = repr(value)
         return {"kind": type(result).__name__, "value": value}
-    array = {
-        "kind": type(result).__name__,
-        "stype": result.stype,
-        "dtype": np.dtype(result.dtype).name,
-        "shape": list(result.shape),
-        "value": plain(result.asnumpy()),
-    }
+    array = {"kind": type(result).__name__, "stype": result.stype, "dtype": np.dtype(result.dtype).name,
+             "shape": list(result.shape), "value": plain(result.asnumpy())}
     for component in {"csr": ("indices", "indptr"), "row_sparse": ("indices",)}.get(result.stype, ()):
         array[component] = plain(getattr(result, component).asnumpy())
     if array.get("indptr") == []:  # zeros of which nothing is allocated yet

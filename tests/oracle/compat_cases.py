@@ -195,24 +195,21 @@ def comparisons(mx):
     ones, many = np.ones(2, np.float32), np.ones(100)
     apart = many.copy()
     apart[:3] = 2
-    calls = [
-        lambda: tests.assert_almost_equal(ones, ones + np.float32(1e-3)),
-        lambda: tests.assert_almost_equal(ones, ones + np.float32(2e-3)),
-        lambda: tests.assert_almost_equal(ones.astype(float), ones + 1e-4),
-        lambda: tests.assert_almost_equal(np.ones(2), np.ones(2) + 1e-4),
-        lambda: tests.assert_almost_equal(ones.astype(np.float16), np.float16(1.1) * ones),
-        lambda: tests.assert_almost_equal(mx.nd.ones((2,)), mx.nd.ones((2,)) + 1),
-        lambda: tests.assert_almost_equal(np.array([1, np.nan]), np.array([1, np.nan])),
-        lambda: tests.assert_almost_equal(np.array([1, np.nan]), np.array([1, np.nan]), equal_nan=True),
-        lambda: tests.assert_almost_equal(np.ones((2, 1)), np.ones((1, 2)), use_broadcast=False),
-        lambda: tests.assert_almost_equal_ignore_nan(np.array([1, np.nan]), np.array([1.0, 2])),
-        lambda: tests.assert_almost_equal_with_err(many, apart, etol=0.02),
-        lambda: tests.assert_almost_equal_with_err(many, apart, etol=0.04),
-        lambda: tests.assert_exception(lambda: [][1], IndexError),
-        lambda: tests.assert_exception(lambda: 1, IndexError),
-        lambda: tests.compare_ndarray_tuple((mx.nd.ones((1,)), None), (mx.nd.ones((1,)) * 2, None)),
-        lambda: tests.compare_ndarray_tuple((mx.nd.ones((1,)), None), (mx.nd.ones((1,)), None)),
-    ]
+    calls = [lambda: tests.assert_almost_equal(ones, ones + np.float32(1e-3)),
+             lambda: tests.assert_almost_equal(ones, ones + np.float32(2e-3)),
+             lambda: tests.assert_almost_equal(ones.astype(float), ones + 1e-4),
+             lambda: tests.assert_almost_equal(np.ones(2), np.ones(2) + 1e-4),
+             lambda: tests.assert_almost_equal(ones.astype(np.float16), np.float16(1.1) * ones),
+             lambda: tests.assert_almost_equal(mx.nd.ones((2,)), mx.nd.ones((2,)) + 1),
+             lambda: tests.assert_almost_equal(np.array([1, np.nan]), np.array([1, np.nan])),
+             lambda: tests.assert_almost_equal(np.array([1, np.nan]), np.array([1, np.nan]), equal_nan=True),
+             lambda: tests.assert_almost_equal(np.ones((2, 1)), np.ones((1, 2)), use_broadcast=False),
+             lambda: tests.assert_almost_equal_ignore_nan(np.array([1, np.nan]), np.array([1.0, 2])),
+             lambda: tests.assert_almost_equal_with_err(many, apart, etol=0.02),
+             lambda: tests.assert_almost_equal_with_err(many, apart, etol=0.04),
+             lambda: tests.assert_exception(lambda: [][1], IndexError), lambda: tests.assert_exception(lambda: 1, IndexError),
+             lambda: tests.compare_ndarray_tuple((mx.nd.ones((1,)), None), (mx.nd.ones((1,)) * 2, None)),
+             lambda: tests.compare_ndarray_tuple((mx.nd.ones((1,)), None), (mx.nd.ones((1,)), None)),]
     return [raises(call) for call in calls]
 
 
@@ -235,18 +232,16 @@ def checks_of_symbols(mx):
     dot, a, b = mx.sym.dot(left, right), np.array([[1.0, 2], [3, 4]]), np.array([[5.0, 6], [7, 8]])
     ones = np.ones((2, 2))
     root = mx.sym.BlockGrad(mx.sym.sqrt(left)) + left * 0.5  # whose gradient is not its slope
-    calls = [
-        lambda: tests.check_symbolic_forward(dot, [a, b], [a @ b]),
-        lambda: tests.check_symbolic_forward(dot, {"l": a, "r": b}, [a @ b + 1]),
-        lambda: tests.check_symbolic_backward(dot, [a, b], [ones], [ones @ b.T, a.T @ ones]),
-        lambda: tests.check_symbolic_backward(dot, [a, b], [ones], {"r": a.T @ ones}, grad_req="add"),
-        lambda: tests.check_symbolic_backward(dot, [a, b], [ones * 2], {"r": a.T @ ones}),
-        lambda: tests.check_numeric_gradient(dot, [a, b], numeric_eps=1e-2, rtol=1e-2, atol=1e-2),
-        lambda: tests.check_numeric_gradient(dot, [a, b], numeric_eps=1e-2, rtol=1e-2, atol=1e-2, grad_nodes={"l": "add"}),
-        lambda: tests.check_numeric_gradient(root, [a], numeric_eps=1e-2, rtol=1e-2, atol=1e-2),
-        lambda: tests.compare_optimizer(mx.optimizer.SGD(), mx.optimizer.SGD(), (3, 4), "float32"),
-        lambda: tests.compare_optimizer(mx.optimizer.SGD(), mx.optimizer.SGD(learning_rate=1.0), (3, 4), "float32"),
-    ]
+    calls = [lambda: tests.check_symbolic_forward(dot, [a, b], [a @ b]),
+             lambda: tests.check_symbolic_forward(dot, {"l": a, "r": b}, [a @ b + 1]),
+             lambda: tests.check_symbolic_backward(dot, [a, b], [ones], [ones @ b.T, a.T @ ones]),
+             lambda: tests.check_symbolic_backward(dot, [a, b], [ones], {"r": a.T @ ones}, grad_req="add"),
+             lambda: tests.check_symbolic_backward(dot, [a, b], [ones * 2], {"r": a.T @ ones}),
+             lambda: tests.check_numeric_gradient(dot, [a, b], numeric_eps=1e-2, rtol=1e-2, atol=1e-2),
+             lambda: tests.check_numeric_gradient(dot, [a, b], numeric_eps=1e-2, rtol=1e-2, atol=1e-2,
+        grad_nodes={"l": "add"}), lambda: tests.check_numeric_gradient(root, [a], numeric_eps=1e-2, rtol=1e-2, atol=1e-2),
+             lambda: tests.compare_optimizer(mx.optimizer.SGD(), mx.optimizer.SGD(), (3, 4), "float32"),
+             lambda: tests.compare_optimizer(mx.optimizer.SGD(), mx.optimizer.SGD(learning_rate=1.0), (3, 4), "float32")]
     return [raises(call) for call in calls]
 
 

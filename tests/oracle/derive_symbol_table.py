@@ -13,19 +13,18 @@ HEADING = "## Symbolic storage inference"
 STYPES = {"dense": "default", "rsp": "row_sparse", "csr": "csr"}
 
 #: What a row's words are as a call, by the names that ``record_symbol_storage.py`` has for it.
-CALLS = {
-    "dot(a,b)": "S.dot(a, b)", "dot(a,b,transpose_a)": "S.dot(a, b, transpose_a=True)",
-    "elemwise_add": "S.elemwise_add(a, b)", "elemwise_mul": "S.elemwise_mul(a, b)",
-    "Embedding(data,w)": "S.Embedding(a, b, input_dim=5, output_dim=3)",
-    "Embedding(data,w,sparse_grad=True)": "S.Embedding(a, b, input_dim=5, output_dim=3, sparse_grad=True)",
-    "contrib.SparseEmbedding": "S.contrib.SparseEmbedding(a, b, input_dim=5, output_dim=3)",
-    "retain(x,idx)": "S.sparse.retain(a, b)", "_square_sum(axis=1,keepdims)": "S._internal._square_sum(a, axis=1, keepdims=True)",
-    "broadcast_add(dot(x,w),b), w=": "S.broadcast_add(S.dot(a, b), c)",
-    "FullyConnected(x,w)": "S.FullyConnected(a, b, num_hidden=3, no_bias=True)", "sum(axis=0)": "S.sum(a, axis=0)",
-    "cast_storage->default": "S.cast_storage(a, stype='default')", "take(w,idx)": "S.take(a, b)",
-    "LinearRegressionOutput(x,label)": "S.LinearRegressionOutput(a, b)", "x*2": "a * 2", "x+2": "a + 2",
-    **{name: f"S.{name}(a)" for name in ("square", "abs", "sqrt", "relu", "sin", "exp", "negative")},
-}
+CALLS = {"dot(a,b)": "S.dot(a, b)", "dot(a,b,transpose_a)": "S.dot(a, b, transpose_a=True)",
+         "elemwise_add": "S.elemwise_add(a, b)", "elemwise_mul": "S.elemwise_mul(a, b)",
+         "Embedding(data,w)": "S.Embedding(a, b, input_dim=5, output_dim=3)",
+         "Embedding(data,w,sparse_grad=True)": "S.Embedding(a, b, input_dim=5, output_dim=3, sparse_grad=True)",
+         "contrib.SparseEmbedding": "S.contrib.SparseEmbedding(a, b, input_dim=5, output_dim=3)",
+         "retain(x,idx)": "S.sparse.retain(a, b)",
+         "_square_sum(axis=1,keepdims)": "S._internal._square_sum(a, axis=1, keepdims=True)",
+         "broadcast_add(dot(x,w),b), w=": "S.broadcast_add(S.dot(a, b), c)",
+         "FullyConnected(x,w)": "S.FullyConnected(a, b, num_hidden=3, no_bias=True)", "sum(axis=0)": "S.sum(a, axis=0)",
+         "cast_storage->default": "S.cast_storage(a, stype='default')", "take(w,idx)": "S.take(a, b)",
+         "LinearRegressionOutput(x,label)": "S.LinearRegressionOutput(a, b)", "x*2": "a * 2", "x+2": "a + 2",
+         **{name: f"S.{name}(a)" for name in ("square", "abs", "sqrt", "relu", "sin", "exp", "negative")}}
 #: Names of gradients in rows whose inputs are not called a and b.
 NAMES = {"broadcast_add(dot(x,w),b), w=": {"x": "a", "w": "b", "b": "c"}}
 

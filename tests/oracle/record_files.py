@@ -10,28 +10,24 @@ import mxnet as mx
 import numpy as np
 import recording
 
-SETUP = [
-    "c = mx.nd.sparse.csr_matrix(([1.0, 2, -3.5], [1, 3, 0], [0, 2, 2, 3]), shape=(3, 5))",
-    "r = mx.nd.sparse.row_sparse_array(([[1.0, 2], [0, -3]], [1, 3]), shape=(5, 2))",
-]
+SETUP = ["c = mx.nd.sparse.csr_matrix(([1.0, 2, -3.5], [1, 3, 0], [0, 2, 2, 3]), shape=(3, 5))",
+         "r = mx.nd.sparse.row_sparse_array(([[1.0, 2], [0, -3]], [1, 3]), shape=(5, 2))"]
 TYPES = ("float16", "float32", "float64", "uint8", "int8", "int32", "int64")
 # fmt: off
-WRITTEN = [
-    "[mx.nd.array([1, 2])]", "mx.nd.array([[1, 2.5], [float('inf'), float('nan')]])", "[]", "{}",
-    "[mx.nd.ones((2, 3)), mx.nd.arange(4), c, r]", "{'arg:w': mx.nd.ones((1,)), 'aux:mean': mx.nd.zeros((2, 1))}",
-    "{'arg:c': c, 'arg:r': r, 'aux:d': mx.nd.array([[7]])}", "{'': mx.nd.ones((1,))}", "{'é\\n': mx.nd.ones((1,))}",
-    "[mx.nd.arange(24).reshape((2, 3, 4))]", "[mx.nd.arange(6).reshape((2, 3))[1]]", "[mx.nd.arange(6).reshape((2, 3)).T]",
-    "[mx.nd.array([])]", "[mx.nd.array(np.zeros((0, 3)))]", "[mx.nd.array([1, 0, 1]) > 0]",
-    "[mx.nd.array([1, 0, 1], dtype='bool')]", "c", "r", "c[1:2]", "[c[0], r]", "mx.nd.ones((2,), ctx=mx.cpu(1))",
-    "mx.nd.sparse.zeros('csr', (2, 5))", "mx.nd.sparse.zeros('row_sparse', (4, 3))",
-    "mx.nd.sparse.zeros('row_sparse', (4, 3, 2))", "mx.nd.sparse.zeros('csr', (1, 1000))",
-    "mx.nd.sparse.csr_matrix(([1.0], [999], [0, 1]), shape=(1, 1000))",
-    "mx.nd.sparse.row_sparse_array(([[[1.0, 2]], [[3, 4]]], [0, 2]), shape=(4, 1, 2))",
-    "mx.nd.sparse.retain(r, mx.nd.array([3]))", "mx.nd.array(np.eye(3)).tostype('csr')",
-    *(f"[mx.nd.array([[0, 1], [2, 100]], dtype='{name}')]" for name in TYPES),
-    *(f"mx.nd.sparse.csr_matrix(([1, 2], [1, 3], [0, 1, 2]), shape=(2, 5), dtype='{name}')" for name in TYPES),
-    *(f"mx.nd.sparse.row_sparse_array(([[1, 2]], [2]), shape=(4, 2), dtype='{name}')" for name in TYPES),
-]
+WRITTEN = ["[mx.nd.array([1, 2])]", "mx.nd.array([[1, 2.5], [float('inf'), float('nan')]])", "[]", "{}",
+           "[mx.nd.ones((2, 3)), mx.nd.arange(4), c, r]", "{'arg:w': mx.nd.ones((1,)), 'aux:mean': mx.nd.zeros((2, 1))}",
+           "{'arg:c': c, 'arg:r': r, 'aux:d': mx.nd.array([[7]])}", "{'': mx.nd.ones((1,))}", "{'é\\n': mx.nd.ones((1,))}",
+           "[mx.nd.arange(24).reshape((2, 3, 4))]", "[mx.nd.arange(6).reshape((2, 3))[1]]",
+           "[mx.nd.arange(6).reshape((2, 3)).T]", "[mx.nd.array([])]", "[mx.nd.array(np.zeros((0, 3)))]",
+           "[mx.nd.array([1, 0, 1]) > 0]", "[mx.nd.array([1, 0, 1], dtype='bool')]", "c", "r", "c[1:2]", "[c[0], r]",
+           "mx.nd.ones((2,), ctx=mx.cpu(1))", "mx.nd.sparse.zeros('csr', (2, 5))", "mx.nd.sparse.zeros('row_sparse', (4, 3))",
+           "mx.nd.sparse.zeros('row_sparse', (4, 3, 2))", "mx.nd.sparse.zeros('csr', (1, 1000))",
+           "mx.nd.sparse.csr_matrix(([1.0], [999], [0, 1]), shape=(1, 1000))",
+           "mx.nd.sparse.row_sparse_array(([[[1.0, 2]], [[3, 4]]], [0, 2]), shape=(4, 1, 2))",
+           "mx.nd.sparse.retain(r, mx.nd.array([3]))", "mx.nd.array(np.eye(3)).tostype('csr')",
+           *(f"[mx.nd.array([[0, 1], [2, 100]], dtype='{name}')]" for name in TYPES),
+           *(f"mx.nd.sparse.csr_matrix(([1, 2], [1, 3], [0, 1, 2]), shape=(2, 5), dtype='{name}')" for name in TYPES),
+           *(f"mx.nd.sparse.row_sparse_array(([[1, 2]], [2]), shape=(4, 2), dtype='{name}')" for name in TYPES)]
 #: Written where sizes may be 0 and axes may be absent, the only way in which MXNet reads an array without axes again.
 NUMPY_SHAPES = ["[mx.nd.array(3.0)]", "{'s': mx.nd.array(3, dtype='int64'), 't': mx.nd.array(2.5, dtype='float64')}"]
 #: Whose file has room behind the last row, with whatever the memory held.
@@ -50,26 +46,18 @@ FIRST = struct.pack("<IIiii", 1, 2, 1, 0, 0) + VALUES  # number of axes, size, d
 SECOND = struct.pack("<Iiqiii", 0xF993FAC8, 1, 2, 1, 0, 0) + VALUES
 THIRD = struct.pack("<Iiiqiii", 0xF993FAC9, 0, 1, 2, 1, 0, 0) + VALUES
 #: Files as older versions wrote them, or from another machine.
-GIVEN = {
-    "before storage types": packed(SECOND),
-    "before 64-bit sizes": packed(FIRST, names=[b"w"]),
-    "before 64-bit sizes, two axes": packed(struct.pack("<IIIiii", 2, 2, 1, 1, 0, 4) + np.array([1, 2], "<i4").tobytes()),
-    "all kinds": packed(FIRST, SECOND, THIRD, names=[b"a", b"b", b"c"]),
-    "from a GPU": packed(struct.pack("<Iiiqiii", 0xF993FAC9, 0, 1, 2, 2, 0, 0) + VALUES),
-    "from pinned memory": packed(struct.pack("<Iiiqiii", 0xF993FAC9, 0, 1, 2, 3, 0, 0) + VALUES),
-}
+GIVEN = {"before storage types": packed(SECOND), "before 64-bit sizes": packed(FIRST, names=[b"w"]),
+         "before 64-bit sizes, two axes": packed(struct.pack("<IIIiii", 2, 2, 1, 1, 0, 4) + np.array([1, 2], "<i4").tobytes()),
+         "all kinds": packed(FIRST, SECOND, THIRD, names=[b"a", b"b", b"c"]),
+         "from a GPU": packed(struct.pack("<Iiiqiii", 0xF993FAC9, 0, 1, 2, 2, 0, 0) + VALUES),
+         "from pinned memory": packed(struct.pack("<Iiiqiii", 0xF993FAC9, 0, 1, 2, 3, 0, 0) + VALUES)}
 #: Files that MXNet refuses.
-DAMAGED = {
-    "empty": b"",
-    "header alone": struct.pack("<Q", 0x112),
-    "other magic": b"\x89PNG\r\n\x1a\n" + bytes(64),
-    "cut in the values": packed(THIRD)[:60],
-    "cut in the names": packed(THIRD, names=[b"weight"])[:-3],
-    "cut before the names": packed(THIRD)[:-8],
-    "more arrays than there are": struct.pack("<QQQ", 0x112, 0, 3) + THIRD + struct.pack("<Q", 0),
-    "element type 8": packed(struct.pack("<Iiiqiii", 0xF993FAC9, 0, 1, 2, 1, 0, 8) + VALUES),
-    "an array without shape": packed(struct.pack("<Ii", 0xF993FAC8, 0)),
-}
+DAMAGED = {"empty": b"", "header alone": struct.pack("<Q", 0x112), "other magic": b"\x89PNG\r\n\x1a\n" + bytes(64),
+           "cut in the values": packed(THIRD)[:60], "cut in the names": packed(THIRD, names=[b"weight"])[:-3],
+           "cut before the names": packed(THIRD)[:-8],
+           "more arrays than there are": struct.pack("<QQQ", 0x112, 0, 3) + THIRD + struct.pack("<Q", 0),
+           "element type 8": packed(struct.pack("<Iiiqiii", 0xF993FAC9, 0, 1, 2, 1, 0, 8) + VALUES),
+           "an array without shape": packed(struct.pack("<Ii", 0xF993FAC8, 0))}
 
 
 def decoded(names, result):

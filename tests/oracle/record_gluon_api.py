@@ -6,20 +6,15 @@ import sys
 import mxnet as mx
 import recording
 
-MODULES = {
-    "gluon": mx.gluon, "gluon.nn": mx.gluon.nn, "gluon.loss": mx.gluon.loss, "gluon.utils": mx.gluon.utils,
-    "gluon.parameter": mx.gluon.parameter, "gluon.contrib.nn": mx.gluon.contrib.nn,
-    "gluon.contrib.estimator": mx.gluon.contrib.estimator, "kvstore": mx.kvstore,
-}
+MODULES = {"gluon": mx.gluon, "gluon.nn": mx.gluon.nn, "gluon.loss": mx.gluon.loss, "gluon.utils": mx.gluon.utils,
+           "gluon.parameter": mx.gluon.parameter, "gluon.contrib.nn": mx.gluon.contrib.nn,
+           "gluon.contrib.estimator": mx.gluon.contrib.estimator, "kvstore": mx.kvstore}
 #: Modules without a list of their names, and modules whose list is not what they offer.
-NAMES = {
-    "gluon": ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "SymbolBlock",
-              "Trainer", "contrib", "data", "loss", "model_zoo", "nn", "parameter", "rnn", "utils"],
-    "gluon.contrib.estimator": [*mx.gluon.contrib.estimator.event_handler.__all__, "BatchProcessor", "Estimator"],
-    "gluon.utils": ["HookHandle", "check_sha1", "clip_global_norm", "download", "replace_file", "shape_is_known",
-                    "split_and_load", "split_data"],
-    "kvstore": ["KVStore", "KVStoreBase", "create"],
-}
+NAMES = {"gluon": ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict",
+                   "SymbolBlock", "Trainer", "contrib", "data", "loss", "model_zoo", "nn", "parameter", "rnn", "utils"],
+         "gluon.contrib.estimator": [*mx.gluon.contrib.estimator.event_handler.__all__, "BatchProcessor", "Estimator"],
+         "gluon.utils": ["HookHandle", "check_sha1", "clip_global_norm", "download", "replace_file", "shape_is_known",
+                         "split_and_load", "split_data"], "kvstore": ["KVStore", "KVStoreBase", "create"]}
 
 
 def plain_default(value):

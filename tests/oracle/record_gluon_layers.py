@@ -12,27 +12,25 @@ import numpy as np
 import recording
 
 #: Expression, shape of the input, whether it holds numbers of rows.
-LAYERS = [
-    ("nn.Dense(4)", (3, 5)), ("nn.Dense(4, activation='relu', use_bias=False)", (3, 5)), ("nn.Dense(4)", (2, 3, 5)),
-    ("nn.Dense(4, flatten=False, activation='tanh')", (2, 3, 5)), ("nn.Dense(2, in_units=5)", (3, 5)),
-    *[(f"nn.Activation('{name}')", (3, 5)) for name in ("relu", "sigmoid", "tanh", "softrelu", "softsign")],
-    ("nn.LeakyReLU(0.1)", (3, 5)), ("nn.PReLU()", (3, 5)), ("nn.PReLU(in_channels=5)", (3, 5)), ("nn.ELU()", (3, 5)),
-    ("nn.ELU(0.5)", (3, 5)), ("nn.GELU()", (3, 5)), ("nn.Swish()", (3, 5)), ("nn.Swish(2.0)", (3, 5)), ("nn.SELU()", (3, 5)),
-    ("nn.Dropout(0)", (3, 5)), ("nn.Dropout(0.5, axes=(0,))", None), ("nn.Flatten()", (2, 3, 4)),
-    ("nn.BatchNorm()", (6, 3)), ("nn.BatchNorm(axis=2, momentum=0.5, epsilon=0.01)", (2, 3, 4)),
-    ("nn.BatchNorm(center=False)", (6, 3)), ("nn.BatchNorm(scale=False)", (6, 3)),
-    ("nn.BatchNorm(use_global_stats=True)", (6, 3)), ("nn.BatchNorm(in_channels=3)", (6, 3, 2)),
-    ("nn.LayerNorm()", (3, 5)), ("nn.LayerNorm(axis=1, epsilon=0.01)", (2, 3, 4)),
-    ("nn.LayerNorm(scale=False, center=False, in_channels=5)", (3, 5)),
-    ("nn.GroupNorm()", (2, 4, 3)), ("nn.GroupNorm(num_groups=2)", (2, 4, 3)),
-    ("nn.InstanceNorm()", (2, 3, 4)), ("nn.InstanceNorm(axis=2, scale=True)", (2, 3, 4)),
-    ("nn.Embedding(7, 3)", (2, 4)), ("nn.Embedding(7, 3, sparse_grad=True)", (2, 4)),
-    ("nn.Lambda('tanh')", (3, 5)), ("nn.HybridLambda('relu')", (3, 5)),
-    ("gluon.contrib.nn.Identity()", (3, 5)),
-    ("stack(gluon.contrib.nn.HybridConcurrent(axis=1), nn.Dense(2), gluon.contrib.nn.Identity())", (3, 5)),
-    ("stack(gluon.contrib.nn.Concurrent(), nn.Dense(2), nn.Dense(3, activation='relu'))", (3, 5)),
-    ("stack(nn.Sequential(), nn.Dense(4, activation='relu'), stack(nn.HybridSequential(), nn.Dense(3), nn.ELU()))", (3, 5)),
-]
+LAYERS = [("nn.Dense(4)", (3, 5)), ("nn.Dense(4, activation='relu', use_bias=False)", (3, 5)), ("nn.Dense(4)", (2, 3, 5)),
+          ("nn.Dense(4, flatten=False, activation='tanh')", (2, 3, 5)), ("nn.Dense(2, in_units=5)", (3, 5)),
+          *[(f"nn.Activation('{name}')", (3, 5)) for name in ("relu", "sigmoid", "tanh", "softrelu", "softsign")],
+          ("nn.LeakyReLU(0.1)", (3, 5)), ("nn.PReLU()", (3, 5)), ("nn.PReLU(in_channels=5)", (3, 5)), ("nn.ELU()", (3, 5)),
+          ("nn.ELU(0.5)", (3, 5)), ("nn.GELU()", (3, 5)), ("nn.Swish()", (3, 5)), ("nn.Swish(2.0)", (3, 5)),
+          ("nn.SELU()", (3, 5)), ("nn.Dropout(0)", (3, 5)), ("nn.Dropout(0.5, axes=(0,))", None), ("nn.Flatten()", (2, 3, 4)),
+          ("nn.BatchNorm()", (6, 3)), ("nn.BatchNorm(axis=2, momentum=0.5, epsilon=0.01)", (2, 3, 4)),
+          ("nn.BatchNorm(center=False)", (6, 3)), ("nn.BatchNorm(scale=False)", (6, 3)),
+          ("nn.BatchNorm(use_global_stats=True)", (6, 3)), ("nn.BatchNorm(in_channels=3)", (6, 3, 2)),
+          ("nn.LayerNorm()", (3, 5)), ("nn.LayerNorm(axis=1, epsilon=0.01)", (2, 3, 4)),
+          ("nn.LayerNorm(scale=False, center=False, in_channels=5)", (3, 5)), ("nn.GroupNorm()", (2, 4, 3)),
+          ("nn.GroupNorm(num_groups=2)", (2, 4, 3)), ("nn.InstanceNorm()", (2, 3, 4)),
+          ("nn.InstanceNorm(axis=2, scale=True)", (2, 3, 4)), ("nn.Embedding(7, 3)", (2, 4)),
+          ("nn.Embedding(7, 3, sparse_grad=True)", (2, 4)), ("nn.Lambda('tanh')", (3, 5)),
+          ("nn.HybridLambda('relu')", (3, 5)), ("gluon.contrib.nn.Identity()", (3, 5)),
+          ("stack(gluon.contrib.nn.HybridConcurrent(axis=1), nn.Dense(2), gluon.contrib.nn.Identity())", (3, 5)),
+          ("stack(gluon.contrib.nn.Concurrent(), nn.Dense(2), nn.Dense(3, activation='relu'))", (3, 5)),
+          ("stack(nn.Sequential(), nn.Dense(4, activation='relu'), stack(nn.HybridSequential(), nn.Dense(3), nn.ELU()))",
+           (3, 5))]
 
 
 def stack(outer, *blocks):
@@ -134,13 +132,11 @@ def record_files():
     with contextlib.redirect_stdout(text):
         net.summary(mx.nd.ones((2, 4)))
     shared(mx.nd.ones((1, 2)))
-    return {
-        "save_parameters": in_base64(net.save_parameters), "shared": in_base64(shared.save_parameters),
-        "deduplicated": in_base64(lambda path: shared.save_parameters(path, deduplicate=True)),
-        "collected": in_base64(net.collect_params().save),
-        "stripped": in_base64(lambda path: net.collect_params().save(path, strip_prefix="net_")),
-        "summary": text.getvalue(),
-    }
+    return {"save_parameters": in_base64(net.save_parameters), "shared": in_base64(shared.save_parameters),
+            "deduplicated": in_base64(lambda path: shared.save_parameters(path, deduplicate=True)),
+            "collected": in_base64(net.collect_params().save),
+            "stripped": in_base64(lambda path: net.collect_params().save(path, strip_prefix="net_")),
+            "summary": text.getvalue()}
 
 
 def main():

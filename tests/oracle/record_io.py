@@ -53,16 +53,15 @@ def array_case(case):
     return {**case, "provides": provided, "epochs": walk(iterator, case["steps"])}
 
 
-ARRAYS = [
-    *({"rows": count, "batch_size": size, "last_batch_handle": handle, "steps": "eererer"}
-      for handle in ("pad", "discard", "roll_over") for count, size in ((10, 3), (9, 3), (3, 5), (2, 5), (1, 1), (7, 4))),
-    *({"rows": 10, "batch_size": 4, "last_batch_handle": handle, "steps": steps}
-      for handle in ("pad", "discard", "roll_over") for steps in ("nrnerne", "nnnnrnhe", "erhee", "nnrnne")),
-    *({"rows": 5, "batch_size": 2, "kind": kind, "steps": "ere", "last_batch_handle": "discard"}
-      for kind in ("csr", "list", "dict", "none")),
-    {"rows": 5, "batch_size": 2, "kind": "list", "steps": "e", "data_name": "x", "label_name": "y"},
-    {"rows": 5, "batch_size": 2, "kind": "single", "steps": "e", "layout": "NTC", "data_name": "x", "label_name": "y"},
-]
+ARRAYS = [*({"rows": count, "batch_size": size, "last_batch_handle": handle, "steps": "eererer"}
+            for handle in ("pad", "discard", "roll_over")
+            for count, size in ((10, 3), (9, 3), (3, 5), (2, 5), (1, 1), (7, 4))),
+          *({"rows": 10, "batch_size": 4, "last_batch_handle": handle, "steps": steps}
+            for handle in ("pad", "discard", "roll_over") for steps in ("nrnerne", "nnnnrnhe", "erhee", "nnrnne")),
+          *({"rows": 5, "batch_size": 2, "kind": kind, "steps": "ere", "last_batch_handle": "discard"}
+            for kind in ("csr", "list", "dict", "none")),
+          {"rows": 5, "batch_size": 2, "kind": "list", "steps": "e", "data_name": "x", "label_name": "y"},
+          {"rows": 5, "batch_size": 2, "kind": "single", "steps": "e", "layout": "NTC", "data_name": "x", "label_name": "y"}]
 
 
 def resize_case(case):
@@ -90,12 +89,8 @@ def prefetch_case(case):
 
 PREFETCHED = [{"count": count, "rename": rename, "steps": "erernre"} for count, rename in ((1, False), (2, True), (3, True))]
 
-CSV = {
-    "four": "1,2,3\n2,3,4\n3,4,5\n4,5,6\n",
-    "six": "1,2,3,4,5,6\n7,8,9,10,11,12\n-1,-2,.5,1e2,0,1\n",
-    "label4": "0\n1\n2\n3\n",
-    "label22": "0,1\n1,1\n2,1\n3,1\n",
-}
+CSV = {"four": "1,2,3\n2,3,4\n3,4,5\n4,5,6\n", "six": "1,2,3,4,5,6\n7,8,9,10,11,12\n-1,-2,.5,1e2,0,1\n",
+       "label4": "0\n1\n2\n3\n", "label22": "0,1\n1,1\n2,1\n3,1\n"}
 
 
 def csv_case(case):
@@ -105,15 +100,13 @@ def csv_case(case):
     return {**case, "provides": provided, "epochs": walk(iterator, case["steps"])}
 
 
-CSVS = [
-    *({"data_csv": "four", "data_shape": [3], "batch_size": size, "round_batch": round_batch, "steps": "ererere"}
-      for size in (1, 2, 3) for round_batch in (True, False)),
-    {"data_csv": "six", "data_shape": [3, 2], "batch_size": 3, "steps": "e"},
-    {"data_csv": "four", "data_shape": [3], "batch_size": 2, "label_csv": "label4", "steps": "e"},
-    {"data_csv": "four", "data_shape": [3], "batch_size": 2, "label_csv": "label22", "label_shape": [2], "steps": "e"},
-    {"data_csv": "four", "data_shape": [3], "batch_size": 2, "dtype": "int32", "steps": "e"},
-    {"data_csv": "four", "data_shape": [3], "batch_size": 2, "dtype": "int64", "steps": "e"},
-]
+CSVS = [*({"data_csv": "four", "data_shape": [3], "batch_size": size, "round_batch": round_batch, "steps": "ererere"}
+          for size in (1, 2, 3) for round_batch in (True, False)),
+        {"data_csv": "six", "data_shape": [3, 2], "batch_size": 3, "steps": "e"},
+        {"data_csv": "four", "data_shape": [3], "batch_size": 2, "label_csv": "label4", "steps": "e"},
+        {"data_csv": "four", "data_shape": [3], "batch_size": 2, "label_csv": "label22", "label_shape": [2], "steps": "e"},
+        {"data_csv": "four", "data_shape": [3], "batch_size": 2, "dtype": "int32", "steps": "e"},
+        {"data_csv": "four", "data_shape": [3], "batch_size": 2, "dtype": "int64", "steps": "e"}]
 
 if __name__ == "__main__":
     path = os.path.abspath(sys.argv[1])

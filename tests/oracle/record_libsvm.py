@@ -7,20 +7,15 @@ import tempfile
 import mxnet as mx
 import recording
 
-FILES = {
-    "seven": "".join(f"{row} {row}:{row + 0.5} {row + 1}:2\n" for row in range(7)),
-    "uneven": "".join(f"{-row} " + " ".join(f"{column}:{row}.25" for column in range(0, row % 4 * 2, 2)) + "\n"
-                      for row in range(11)),
-    "labels": "".join(f"{row} 0:{row} 2:-1\n" for row in range(7)),
-}
+FILES = {"seven": "".join(f"{row} {row}:{row + 0.5} {row + 1}:2\n" for row in range(7)),
+         "uneven": "".join(f"{-row} " + " ".join(f"{column}:{row}.25" for column in range(0, row % 4 * 2, 2)) + "\n"
+                           for row in range(11)), "labels": "".join(f"{row} 0:{row} 2:-1\n" for row in range(7))}
 WIDTHS = {"seven": 10, "uneven": 7}
 PARTS = [{"num_parts": parts, "part_index": part} for parts in (2, 3, 4) for part in range(parts)]
-CASES = [
-    *({"data_libsvm": name, "batch_size": size} for name in WIDTHS for size in (1, 2, 3, 5, 7)),
-    {"data_libsvm": "seven", "batch_size": 3, "label_shape": [1]},
-    *({"data_libsvm": "seven", "batch_size": size, "label_libsvm": "labels", "label_shape": [3]} for size in (2, 7)),
-    *({"data_libsvm": name, "batch_size": 2, **part} for name in WIDTHS for part in PARTS),
-]
+CASES = [*({"data_libsvm": name, "batch_size": size} for name in WIDTHS for size in (1, 2, 3, 5, 7)),
+         {"data_libsvm": "seven", "batch_size": 3, "label_shape": [1]},
+         *({"data_libsvm": "seven", "batch_size": size, "label_libsvm": "labels", "label_shape": [3]} for size in (2, 7)),
+         *({"data_libsvm": name, "batch_size": 2, **part} for name in WIDTHS for part in PARTS)]
 
 
 def batches(case):

@@ -48,47 +48,43 @@ SETUP = [
     "half = lambda a: a.astype('float16')",
 ]
 
-LAYERS = [
-    ("mx.nd.FullyConnected(x, fw, fb, num_hidden=2)", "x fw fb"),
-    ("mx.nd.FullyConnected(x, fw, num_hidden=2, no_bias=True)", "x fw"),
-    ("mx.nd.FullyConnected(cube, cw, fb, num_hidden=2)", "cube cw fb"),
-    ("mx.nd.FullyConnected(cube, cw[:, :4], fb, num_hidden=2, flatten=False)", "cube cw fb"),
-    ("mx.nd.FullyConnected(half(x), half(fw), half(fb), num_hidden=2)", ""),
-    ("mx.nd.FullyConnected(x, fw.tostype('row_sparse'), fb, num_hidden=2)", ""),
-    ("mx.nd.FullyConnected(x, fw, num_hidden=2)", ""), ("mx.nd.FullyConnected(x, cw, fb, num_hidden=2)", ""),
-    ("mx.nd.FullyConnected(x, fw, fb)", ""), ("mx.nd.FullyConnected(x, fw, b3, num_hidden=2)", ""),
-    *((f"mx.nd.Activation(x, act_type='{kind}')", "x") for kind in ("relu", "sigmoid", "tanh", "softrelu", "softsign")),
-    ("mx.nd.Activation(x, act_type='gelu')", ""), ("mx.nd.Activation(x.astype('int32'), act_type='relu')", ""),
-    ("mx.nd.Activation(x)", ""), ("mx.nd.Activation(half(x), act_type='tanh')", ""),
-    *((f"mx.nd.LeakyReLU(x, act_type='{kind}')", "x") for kind in ("leaky", "elu", "selu", "gelu")),
-    ("mx.nd.LeakyReLU(x)", "x"), ("mx.nd.LeakyReLU(x, act_type='elu', slope=0.5)", "x"),
-    ("mx.nd.LeakyReLU(x, slope=0.5)", "x"), ("mx.nd.LeakyReLU(half(x), act_type='gelu')", ""),
-    ("mx.nd.LeakyReLU(x, g5, act_type='prelu')", "x g5"), ("mx.nd.LeakyReLU(x, g1, act_type='prelu')", "x g1"),
-    ("mx.nd.LeakyReLU(cube, g3, act_type='prelu')", "cube g3"), ("mx.nd.LeakyReLU(x, g3, act_type='prelu')", ""),
-    ("mx.nd.LeakyReLU(x, act_type='prelu')", ""), ("mx.nd.LeakyReLU(x, g5)", ""), ("mx.nd.LeakyReLU(x, act_type='a')", ""),
-    ("mx.nd.LeakyReLU(x.astype('int32'))", ""),
-    ("mx.nd.Dropout(x)", ""), ("mx.nd.Dropout(x, p=0)", "x"), ("mx.nd.Dropout(x, p=-1)", ""),
-    ("mx.nd.Dropout(x, p=1.5)", ""), ("mx.nd.Dropout(x, mode='never')", ""),
-    ("mx.nd.Dropout(x.astype('int32'), mode='always')", ""), ("mx.nd.Dropout(x, axes=(9,), mode='always')", ""),
-    ("mx.nd.Dropout(x, mode='always').shape", ""), ("mx.nd.Dropout(half(x), mode='always').dtype", ""),
-]
-SOFTMAX = [
-    *((f"mx.nd.{name}({array}{extra})", array) for name in ("softmax", "log_softmax", "softmin") for array, extra in (
-        ("x", ""), ("x", ", axis=0"), ("x", ", temperature=2.0"), ("cube", ", axis=1, temperature=0.5"), ("cube", ", axis=-2"))),
-    *((f"mx.nd.{name}({array})", "") for name in ("softmax", "log_softmax", "softmin") for array in (
-        "half(x)", "x, axis=2", "x.astype('int32')", "x, dtype='float16'", "half(x), dtype='float32'", "x, dtype='float64'",
-        "mx.nd.zeros((3, 1))", "x * 100", "x, dtype='int32'")),
-    ("mx.nd.softmax(x, ends[0], use_length=True)", "x"),
-    ("mx.nd.softmax(x, ends[1], use_length=True, axis=0)", "x"),
-    ("mx.nd.softmax(cube, inner, use_length=True, axis=1)", "cube"),
-    ("mx.nd.softmax(x, mx.nd.array([1, 3, 2, 5]))", ""), ("mx.nd.softmax(x, use_length=True)", ""),
-    ("mx.nd.softmax(x, mx.nd.array([1, 3], dtype='int32'), use_length=True)", ""), ("mx.nd.log_softmax(x, use_length=True)", ""),
-    ("mx.nd.SoftmaxActivation(x)", "x"), ("mx.nd.SoftmaxActivation(cube)", "cube"),
-    ("mx.nd.SoftmaxActivation(cube, mode='channel')", "cube"), ("mx.nd.SoftmaxActivation(x, mode='channel')", ""),
-    ("mx.nd.SoftmaxActivation(x, mode='a')", ""),
-    ("mx.nd.softmax_cross_entropy(x, label)", "x"), ("mx.nd.softmax_cross_entropy(x, label[:2])", ""),
-    ("mx.nd.softmax_cross_entropy(cube, label[:2])", ""),
-]
+LAYERS = [("mx.nd.FullyConnected(x, fw, fb, num_hidden=2)", "x fw fb"),
+          ("mx.nd.FullyConnected(x, fw, num_hidden=2, no_bias=True)", "x fw"),
+          ("mx.nd.FullyConnected(cube, cw, fb, num_hidden=2)", "cube cw fb"),
+          ("mx.nd.FullyConnected(cube, cw[:, :4], fb, num_hidden=2, flatten=False)", "cube cw fb"),
+          ("mx.nd.FullyConnected(half(x), half(fw), half(fb), num_hidden=2)", ""),
+          ("mx.nd.FullyConnected(x, fw.tostype('row_sparse'), fb, num_hidden=2)", ""),
+          ("mx.nd.FullyConnected(x, fw, num_hidden=2)", ""), ("mx.nd.FullyConnected(x, cw, fb, num_hidden=2)", ""),
+          ("mx.nd.FullyConnected(x, fw, fb)", ""), ("mx.nd.FullyConnected(x, fw, b3, num_hidden=2)", ""),
+          *((f"mx.nd.Activation(x, act_type='{kind}')", "x") for kind in ("relu", "sigmoid", "tanh", "softrelu", "softsign")),
+          ("mx.nd.Activation(x, act_type='gelu')", ""), ("mx.nd.Activation(x.astype('int32'), act_type='relu')", ""),
+          ("mx.nd.Activation(x)", ""), ("mx.nd.Activation(half(x), act_type='tanh')", ""),
+          *((f"mx.nd.LeakyReLU(x, act_type='{kind}')", "x") for kind in ("leaky", "elu", "selu", "gelu")),
+          ("mx.nd.LeakyReLU(x)", "x"), ("mx.nd.LeakyReLU(x, act_type='elu', slope=0.5)", "x"),
+          ("mx.nd.LeakyReLU(x, slope=0.5)", "x"), ("mx.nd.LeakyReLU(half(x), act_type='gelu')", ""),
+          ("mx.nd.LeakyReLU(x, g5, act_type='prelu')", "x g5"), ("mx.nd.LeakyReLU(x, g1, act_type='prelu')", "x g1"),
+          ("mx.nd.LeakyReLU(cube, g3, act_type='prelu')", "cube g3"), ("mx.nd.LeakyReLU(x, g3, act_type='prelu')", ""),
+          ("mx.nd.LeakyReLU(x, act_type='prelu')", ""), ("mx.nd.LeakyReLU(x, g5)", ""),
+          ("mx.nd.LeakyReLU(x, act_type='a')", ""), ("mx.nd.LeakyReLU(x.astype('int32'))", ""), ("mx.nd.Dropout(x)", ""),
+          ("mx.nd.Dropout(x, p=0)", "x"), ("mx.nd.Dropout(x, p=-1)", ""), ("mx.nd.Dropout(x, p=1.5)", ""),
+          ("mx.nd.Dropout(x, mode='never')", ""), ("mx.nd.Dropout(x.astype('int32'), mode='always')", ""),
+          ("mx.nd.Dropout(x, axes=(9,), mode='always')", ""), ("mx.nd.Dropout(x, mode='always').shape", ""),
+          ("mx.nd.Dropout(half(x), mode='always').dtype", "")]
+SOFTMAX = [*((f"mx.nd.{name}({array}{extra})", array) for name in ("softmax", "log_softmax", "softmin")
+             for array, extra in (("x", ""), ("x", ", axis=0"), ("x", ", temperature=2.0"),
+                                  ("cube", ", axis=1, temperature=0.5"), ("cube", ", axis=-2"))),
+           *((f"mx.nd.{name}({array})", "") for name in ("softmax", "log_softmax", "softmin")
+             for array in ("half(x)", "x, axis=2", "x.astype('int32')", "x, dtype='float16'", "half(x), dtype='float32'",
+                           "x, dtype='float64'", "mx.nd.zeros((3, 1))", "x * 100", "x, dtype='int32'")),
+           ("mx.nd.softmax(x, ends[0], use_length=True)", "x"), ("mx.nd.softmax(x, ends[1], use_length=True, axis=0)", "x"),
+           ("mx.nd.softmax(cube, inner, use_length=True, axis=1)", "cube"),
+           ("mx.nd.softmax(x, mx.nd.array([1, 3, 2, 5]))", ""), ("mx.nd.softmax(x, use_length=True)", ""),
+           ("mx.nd.softmax(x, mx.nd.array([1, 3], dtype='int32'), use_length=True)", ""),
+           ("mx.nd.log_softmax(x, use_length=True)", ""), ("mx.nd.SoftmaxActivation(x)", "x"),
+           ("mx.nd.SoftmaxActivation(cube)", "cube"), ("mx.nd.SoftmaxActivation(cube, mode='channel')", "cube"),
+           ("mx.nd.SoftmaxActivation(x, mode='channel')", ""), ("mx.nd.SoftmaxActivation(x, mode='a')", ""),
+           ("mx.nd.softmax_cross_entropy(x, label)", "x"), ("mx.nd.softmax_cross_entropy(x, label[:2])", ""),
+           ("mx.nd.softmax_cross_entropy(cube, label[:2])", "")]
 ATTRIBUTES = ["", "grad_scale=0.5", "use_ignore=True, ignore_label=4", "normalization='batch'", "normalization='valid'",
               "use_ignore=True, ignore_label=4, normalization='batch'", "use_ignore=True, ignore_label=4, normalization='valid'",
               "ignore_label=4, normalization='valid'", "smooth_alpha=0.1", "smooth_alpha=0.1, use_ignore=True, ignore_label=4"]
@@ -124,67 +120,60 @@ OUTPUTS = [
     ("mx.nd.MakeLoss(x.astype('int32'))", ""), ("mx.nd.make_loss(x)", "x"), ("mx.nd.MakeLoss(x, normalization='a')", ""),
 ]
 BATCH = "mx.nd.BatchNorm(x, g5, b5, mean5, var5"
-NORMALIZATION = [
-    *((f"{BATCH}{extra})", "x g5 b5", "mean5 var5") for extra in (
-        "", ", fix_gamma=False", ", momentum=0.5", ", use_global_stats=True, fix_gamma=False", ", eps=0.5, fix_gamma=False",
-        ", output_mean_var=True, fix_gamma=False")),
-    (f"{BATCH})", ""), (f"{BATCH}, fix_gamma=False)", ""), (f"{BATCH}, output_mean_var=True)", ""),
-    ("mx.nd.BatchNorm(cube, g3, b3, mean3, var3, fix_gamma=False)", "cube g3 b3", "mean3 var3"),
-    ("mx.nd.BatchNorm(cube, g4, b4, mean4, var4, fix_gamma=False, axis=-1)", "cube g4 b4", "mean4 var4"),
-    ("mx.nd.BatchNorm(cube, g4, b4, mean4, var4, fix_gamma=False, axis=2)", "cube g4 b4", "mean4 var4"),
-    ("mx.nd.BatchNorm(x.astype('int32'), g5, b5, mean5, var5)", ""), (f"{BATCH}, axis=9)", ""),
-    ("mx.nd.BatchNorm(x, g5, b5, mean5)", ""),
-    ("mx.nd.LayerNorm(x, g5, b5)", "x g5 b5"), ("mx.nd.LayerNorm(x, g4, b4, axis=0)", "x g4 b4"),
-    ("mx.nd.LayerNorm(x, g5, b5, eps=0.5)", "x g5 b5"), ("mx.nd.LayerNorm(cube, g3, b3, axis=1)", "cube g3 b3"),
-    ("mx.nd.LayerNorm(cube, g4, b4)", "cube g4 b4"), ("mx.nd.LayerNorm(x, g5, b5, output_mean_var=True)", "x g5 b5"),
-    ("mx.nd.LayerNorm(x, g4, b4, axis=0, output_mean_var=True)", ""), ("mx.nd.LayerNorm(half(x), half(g5), half(b5))", ""),
-    ("mx.nd.LayerNorm(x, g4, b4)", ""), ("mx.nd.LayerNorm(x.astype('int32'), g5, b5)", ""),
-    ("mx.nd.LayerNorm(x, g5, b5, axis=3)", ""),
-    ("mx.nd.InstanceNorm(cube, g3, b3)", "cube g3 b3"), ("mx.nd.InstanceNorm(image, mx.nd.ones(6), mx.nd.zeros(6))", "image"),
-    ("mx.nd.InstanceNorm(x, g5, b5)", ""), ("mx.nd.InstanceNorm(cube, g4, b4)", ""),
-    ("mx.nd.GroupNorm(cube, g1, b1)", "cube g1 b1"), ("mx.nd.GroupNorm(cube, g3, b3, num_groups=3)", "cube g3 b3"),
-    ("mx.nd.GroupNorm(channels, g2, b2, num_groups=2)", "channels g2 b2"),
-    ("mx.nd.GroupNorm(channels, g2, b2, num_groups=2, output_mean_var=True)", ""),
-    ("mx.nd.GroupNorm(cube, g3, b3, num_groups=2)", ""), ("mx.nd.GroupNorm(cube, g3, b3)", ""),
-    *((f"mx.nd.L2Normalization(cube, mode='{mode}')", "cube") for mode in ("instance", "channel", "spatial")),
-    ("mx.nd.L2Normalization(x)", "x"), ("mx.nd.L2Normalization(label)", ""), ("mx.nd.L2Normalization(x, mode='channel')", ""),
-    ("mx.nd.L2Normalization(x, mode='a')", ""), ("mx.nd.L2Normalization(half(x))", ""),
-    ("mx.nd.LRN(image, nsize=3)", "image"), ("mx.nd.LRN(image, nsize=5, alpha=0.5, beta=0.6, knorm=1)", "image"),
-    ("mx.nd.LRN(image)", ""),
-]
-TABLES = [
-    *((f"mx.nd.Embedding({data}, w, input_dim=4, output_dim=3)", "w") for data in (
-        "ids", "ids32", "ids64", "far")),
-    ("mx.nd.Embedding(ids, half(w), input_dim=4, output_dim=3)", ""),
-    ("mx.nd.Embedding(ids, w.astype('int32'), input_dim=4, output_dim=3, dtype='int32')", ""),
-    ("mx.nd.Embedding(ids, w.tostype('row_sparse'), input_dim=4, output_dim=3)", ""),
-    ("mx.nd.Embedding(ids, w, input_dim=5, output_dim=3)", ""), ("mx.nd.Embedding(ids, w, input_dim=4, output_dim=2)", ""),
-    ("mx.nd.Embedding(ids, w)", ""), ("mx.nd.Embedding(mx.nd.array([np.nan]), w, input_dim=4, output_dim=3)", ""),
-    ("mx.nd.contrib.SparseEmbedding(ids, w, input_dim=4, output_dim=3)", ""),
-]
+NORMALIZATION = [*((f"{BATCH}{extra})", "x g5 b5", "mean5 var5")
+                   for extra in ("", ", fix_gamma=False", ", momentum=0.5", ", use_global_stats=True, fix_gamma=False",
+                                 ", eps=0.5, fix_gamma=False", ", output_mean_var=True, fix_gamma=False")), (f"{BATCH})", ""),
+                 (f"{BATCH}, fix_gamma=False)", ""), (f"{BATCH}, output_mean_var=True)", ""),
+                 ("mx.nd.BatchNorm(cube, g3, b3, mean3, var3, fix_gamma=False)", "cube g3 b3", "mean3 var3"),
+                 ("mx.nd.BatchNorm(cube, g4, b4, mean4, var4, fix_gamma=False, axis=-1)", "cube g4 b4", "mean4 var4"),
+                 ("mx.nd.BatchNorm(cube, g4, b4, mean4, var4, fix_gamma=False, axis=2)", "cube g4 b4", "mean4 var4"),
+                 ("mx.nd.BatchNorm(x.astype('int32'), g5, b5, mean5, var5)", ""), (f"{BATCH}, axis=9)", ""),
+                 ("mx.nd.BatchNorm(x, g5, b5, mean5)", ""), ("mx.nd.LayerNorm(x, g5, b5)", "x g5 b5"),
+                 ("mx.nd.LayerNorm(x, g4, b4, axis=0)", "x g4 b4"), ("mx.nd.LayerNorm(x, g5, b5, eps=0.5)", "x g5 b5"),
+                 ("mx.nd.LayerNorm(cube, g3, b3, axis=1)", "cube g3 b3"), ("mx.nd.LayerNorm(cube, g4, b4)", "cube g4 b4"),
+                 ("mx.nd.LayerNorm(x, g5, b5, output_mean_var=True)", "x g5 b5"),
+                 ("mx.nd.LayerNorm(x, g4, b4, axis=0, output_mean_var=True)", ""),
+                 ("mx.nd.LayerNorm(half(x), half(g5), half(b5))", ""), ("mx.nd.LayerNorm(x, g4, b4)", ""),
+                 ("mx.nd.LayerNorm(x.astype('int32'), g5, b5)", ""), ("mx.nd.LayerNorm(x, g5, b5, axis=3)", ""),
+                 ("mx.nd.InstanceNorm(cube, g3, b3)", "cube g3 b3"),
+                 ("mx.nd.InstanceNorm(image, mx.nd.ones(6), mx.nd.zeros(6))", "image"), ("mx.nd.InstanceNorm(x, g5, b5)", ""),
+                 ("mx.nd.InstanceNorm(cube, g4, b4)", ""), ("mx.nd.GroupNorm(cube, g1, b1)", "cube g1 b1"),
+                 ("mx.nd.GroupNorm(cube, g3, b3, num_groups=3)", "cube g3 b3"),
+                 ("mx.nd.GroupNorm(channels, g2, b2, num_groups=2)", "channels g2 b2"),
+                 ("mx.nd.GroupNorm(channels, g2, b2, num_groups=2, output_mean_var=True)", ""),
+                 ("mx.nd.GroupNorm(cube, g3, b3, num_groups=2)", ""), ("mx.nd.GroupNorm(cube, g3, b3)", ""),
+                 *((f"mx.nd.L2Normalization(cube, mode='{mode}')", "cube") for mode in ("instance", "channel", "spatial")),
+                 ("mx.nd.L2Normalization(x)", "x"), ("mx.nd.L2Normalization(label)", ""),
+                 ("mx.nd.L2Normalization(x, mode='channel')", ""), ("mx.nd.L2Normalization(x, mode='a')", ""),
+                 ("mx.nd.L2Normalization(half(x))", ""), ("mx.nd.LRN(image, nsize=3)", "image"),
+                 ("mx.nd.LRN(image, nsize=5, alpha=0.5, beta=0.6, knorm=1)", "image"), ("mx.nd.LRN(image)", "")]
+TABLES = [*((f"mx.nd.Embedding({data}, w, input_dim=4, output_dim=3)", "w") for data in ("ids", "ids32", "ids64", "far")),
+          ("mx.nd.Embedding(ids, half(w), input_dim=4, output_dim=3)", ""),
+          ("mx.nd.Embedding(ids, w.astype('int32'), input_dim=4, output_dim=3, dtype='int32')", ""),
+          ("mx.nd.Embedding(ids, w.tostype('row_sparse'), input_dim=4, output_dim=3)", ""),
+          ("mx.nd.Embedding(ids, w, input_dim=5, output_dim=3)", ""),
+          ("mx.nd.Embedding(ids, w, input_dim=4, output_dim=2)", ""), ("mx.nd.Embedding(ids, w)", ""),
+          ("mx.nd.Embedding(mx.nd.array([np.nan]), w, input_dim=4, output_dim=3)", ""),
+          ("mx.nd.contrib.SparseEmbedding(ids, w, input_dim=4, output_dim=3)", "")]
 LENGTHS = "mx.nd.array([3, 5]), mx.nd.array([2, 1]), use_data_lengths=True, use_label_lengths=True"
-SPEECH = [
-    *((f"mx.nd.ctc_loss(speech, mx.nd.array({labels}){extra})", "speech") for labels, extra in (
-        ("[[1, 2], [3, 0]]", ""), ("[[1, 2], [0, -1]]", ", blank_label='last'"), ("[[1, 1, 2], [2, 2, 2]]", ""),
-        ("[[0, 0], [1, 0]]", ""), ("[[1, 2], [3, 1]]", ", " + LENGTHS),
-        ("[[1, 2], [3, 1]]", ", mx.nd.array([3, 5]), use_data_lengths=True"),
-        ("[[1, 2], [3, 1]]", ", label_lengths=mx.nd.array([2, 1]), use_label_lengths=True"),
-        ("[[1, 2], [3, 1]]", ", mx.nd.array([2, 1]), use_label_lengths=True"))),
-    ("mx.nd.CTCLoss(speech, mx.nd.array([[1, 2], [3, 0]]))", ""),
-    ("mx.nd.contrib.ctc_loss(speech, mx.nd.array([[1, 2], [3, 0]]))", ""),
-    ("mx.nd.ctc_loss(speech, mx.nd.array([[1, 2]]))", ""), ("mx.nd.ctc_loss(speech, mx.nd.ones((2, 6)))", ""),
-    ("mx.nd.ctc_loss(speech, mx.nd.array([[1, 2], [3, 0]]), blank_label='a')", ""),
-]
-DENSITIES = [
-    *((f"mx.nd.random_pdf_{name}(sample, {', '.join(names.split())}{extra})", f"sample {names}")
-      for name, names in (("uniform", "p q"), ("normal", "p q"), ("gamma", "p q"), ("exponential", "p"), ("poisson", "q"),
-                          ("negative_binomial", "q r"), ("generalized_negative_binomial", "p r"))
-      for extra in ("", ", is_log=True")),
-    ("mx.nd.random_pdf_dirichlet(shares, alphas)", "shares alphas"),
-    ("mx.nd.random_pdf_dirichlet(shares, alphas, is_log=True)", "shares alphas"),
-    ("mx.nd.random_pdf_dirichlet(shares.reshape((1, 2, 3)), alphas[:1])", ""),
-    ("mx.nd.random_pdf_normal(sample, g3, g3)", ""), ("mx.nd.random_pdf_normal(sample, sample, sample)", ""),
-]
+SPEECH = [*((f"mx.nd.ctc_loss(speech, mx.nd.array({labels}){extra})", "speech")
+            for labels, extra in (("[[1, 2], [3, 0]]", ""), ("[[1, 2], [0, -1]]", ", blank_label='last'"),
+                                  ("[[1, 1, 2], [2, 2, 2]]", ""), ("[[0, 0], [1, 0]]", ""),
+                                  ("[[1, 2], [3, 1]]", ", " + LENGTHS),
+                                  ("[[1, 2], [3, 1]]", ", mx.nd.array([3, 5]), use_data_lengths=True"),
+                                  ("[[1, 2], [3, 1]]", ", label_lengths=mx.nd.array([2, 1]), use_label_lengths=True"),
+                                  ("[[1, 2], [3, 1]]", ", mx.nd.array([2, 1]), use_label_lengths=True"))),
+          ("mx.nd.CTCLoss(speech, mx.nd.array([[1, 2], [3, 0]]))", ""),
+          ("mx.nd.contrib.ctc_loss(speech, mx.nd.array([[1, 2], [3, 0]]))", ""),
+          ("mx.nd.ctc_loss(speech, mx.nd.array([[1, 2]]))", ""), ("mx.nd.ctc_loss(speech, mx.nd.ones((2, 6)))", ""),
+          ("mx.nd.ctc_loss(speech, mx.nd.array([[1, 2], [3, 0]]), blank_label='a')", "")]
+DENSITIES = [*((f"mx.nd.random_pdf_{name}(sample, {', '.join(names.split())}{extra})", f"sample {names}")
+               for name, names in (("uniform", "p q"), ("normal", "p q"), ("gamma", "p q"), ("exponential", "p"),
+                                   ("poisson", "q"), ("negative_binomial", "q r"), ("generalized_negative_binomial", "p r"))
+               for extra in ("", ", is_log=True")), ("mx.nd.random_pdf_dirichlet(shares, alphas)", "shares alphas"),
+             ("mx.nd.random_pdf_dirichlet(shares, alphas, is_log=True)", "shares alphas"),
+             ("mx.nd.random_pdf_dirichlet(shares.reshape((1, 2, 3)), alphas[:1])", ""),
+             ("mx.nd.random_pdf_normal(sample, g3, g3)", ""), ("mx.nd.random_pdf_normal(sample, sample, sample)", "")]
 SHAPES = [
     *((f"mx.nd.{call}.{what}", "") for what in ("shape", "dtype") for call in (
         "random.uniform()", "random.uniform(0, 1, (2, 3))", "random.uniform(0, 1, 4, dtype='float64')", "random.randn(2, 3)",

@@ -18,12 +18,10 @@ ROWS, WIDTH, STEPS = 12, 2, 60
 #: Steps after which weights are recorded.
 SHOWN = (1, 2, 20, 59, 60)
 
-CASES = {
-    "sgd, weight decay": (torch.optim.SGD, {"weight_decay": 0.05}),
-    "sgd, momentum and weight decay": (torch.optim.SGD, {"weight_decay": 0.05, "momentum": 0.9}),
-    "adamw": (torch.optim.AdamW, {"weight_decay": 0.05, "betas": (0.9, 0.999), "eps": 1e-15}),
-    "adamw, other averages": (torch.optim.AdamW, {"weight_decay": 0.2, "betas": (0.8, 0.95), "eps": 1e-15}),
-}
+CASES = {"sgd, weight decay": (torch.optim.SGD, {"weight_decay": 0.05}),
+         "sgd, momentum and weight decay": (torch.optim.SGD, {"weight_decay": 0.05, "momentum": 0.9}),
+         "adamw": (torch.optim.AdamW, {"weight_decay": 0.05, "betas": (0.9, 0.999), "eps": 1e-15}),
+         "adamw, other averages": (torch.optim.AdamW, {"weight_decay": 0.2, "betas": (0.8, 0.95), "eps": 1e-15})}
 
 
 def gradients(random: np.random.Generator) -> list[dict[str, list]]:

@@ -10,17 +10,16 @@ COMMON = {"learning_rate": 0.1, "rescale_grad": 0.5}
 DECAY, CLIP = {"wd": 0.1}, {"clip_gradient": 0.3}
 VARIANTS = [{}, DECAY, {**DECAY, **CLIP}]
 #: Optimizer and its own settings; each in every variant.
-OPTIMIZERS = [
-    ("sgd", {}), ("sgd", {"momentum": 0.9}), ("sgd", {"lazy_update": False}), ("sgd", {"momentum": 0.9, "lazy_update": False}),
-    ("nag", {}), ("nag", {"momentum": 0.9}), ("signum", {}), ("signum", {"momentum": 0.0}), ("signum", {"wd_lh": 0.1}),
-    ("ftml", {}), ("lars", {"momentum": 0.9, "eta": 0.5}), ("lars", {"eta": 0.5}),
-    ("lbsgd", {"momentum": 0.9, "batch_scale": 2, "updates_per_epoch": 1}), ("lbsgd", {"warmup_strategy": "lars"}),
-    ("lamb", {}), ("lamb", {"bias_correction": False, "lower_bound": 0.5, "upper_bound": 2.0}), ("dcasgd", {}),
-    ("dcasgd", {"momentum": 0.9}), ("adam", {}), ("adam", {"lazy_update": False, "beta1": 0.8}), ("adagrad", {}),
-    ("adagrad", {"eps": 0.01}), ("rmsprop", {}), ("rmsprop", {"centered": True}), ("rmsprop", {"clip_weights": 1.0}),
-    ("adadelta", {}), ("ftrl", {}), ("ftrl", {"lamda1": 0.1, "beta": 0.5}), ("adamax", {}), ("nadam", {}), ("groupadagrad", {}),
-    ("test", {}),
-]
+OPTIMIZERS = [("sgd", {}), ("sgd", {"momentum": 0.9}), ("sgd", {"lazy_update": False}),
+              ("sgd", {"momentum": 0.9, "lazy_update": False}), ("nag", {}), ("nag", {"momentum": 0.9}), ("signum", {}),
+              ("signum", {"momentum": 0.0}), ("signum", {"wd_lh": 0.1}), ("ftml", {}),
+              ("lars", {"momentum": 0.9, "eta": 0.5}), ("lars", {"eta": 0.5}),
+              ("lbsgd", {"momentum": 0.9, "batch_scale": 2, "updates_per_epoch": 1}), ("lbsgd", {"warmup_strategy": "lars"}),
+              ("lamb", {}), ("lamb", {"bias_correction": False, "lower_bound": 0.5, "upper_bound": 2.0}), ("dcasgd", {}),
+              ("dcasgd", {"momentum": 0.9}), ("adam", {}), ("adam", {"lazy_update": False, "beta1": 0.8}), ("adagrad", {}),
+              ("adagrad", {"eps": 0.01}), ("rmsprop", {}), ("rmsprop", {"centered": True}),
+              ("rmsprop", {"clip_weights": 1.0}), ("adadelta", {}), ("ftrl", {}), ("ftrl", {"lamda1": 0.1, "beta": 0.5}),
+              ("adamax", {}), ("nadam", {}), ("groupadagrad", {}), ("test", {})]
 STORAGE = [("default", "default"), ("default", "row_sparse"), ("row_sparse", "row_sparse")]
 #: Optimizers also recorded on float16 weights with a float32 copy.
 PRECISE = [("sgd", {}), ("sgd", {"momentum": 0.9}), ("nag", {"momentum": 0.9}), ("adam", {}), ("lamb", {}), ("rmsprop", {})]

@@ -59,18 +59,17 @@ def ids(rows, seed):
     return mx.nd.array(np.random.default_rng(seed).integers(0, 50, rows), dtype="int64")
 
 
-CASES = {
-    "dense": (lambda: sequential(lambda: nn.Dense(8, in_units=6, activation="relu"), lambda: nn.Dense(2, in_units=8)), dense),
-    "views": (lambda: sequential(lambda: nn.Dense(8, in_units=6), lambda: nn.HybridLambda(
-        lambda F, x: F.reshape(x, shape=(-1, 2, 4)) * 1), nn.Flatten, lambda: nn.Dense(2, in_units=8)), dense),
-    "large": (lambda: sequential(lambda: nn.Dense(20_000, in_units=6), lambda: nn.Dense(2, in_units=20_000)), dense),
-    "dropout": (lambda: sequential(lambda: nn.Dense(8, in_units=6), lambda: nn.Dropout(0.5), lambda: nn.Dense(2, in_units=8)),
-                dense),
-    "csr": (Product, csr),
-    "dense gradient": (lambda: Product("default"), csr),
-    "falling": (Falling, csr),
-    "embedding": (lambda: sequential(lambda: nn.Embedding(50, 4, sparse_grad=True), lambda: nn.Dense(2, in_units=4)), ids),
-}
+CASES = {"dense": (lambda: sequential(lambda: nn.Dense(8, in_units=6, activation="relu"), lambda: nn.Dense(2, in_units=8)),
+                   dense),
+         "views": (lambda: sequential(lambda: nn.Dense(8, in_units=6),
+                                      lambda: nn.HybridLambda(lambda F, x: F.reshape(x, shape=(-1, 2, 4)) * 1), nn.Flatten,
+                                      lambda: nn.Dense(2, in_units=8)), dense),
+         "large": (lambda: sequential(lambda: nn.Dense(20_000, in_units=6), lambda: nn.Dense(2, in_units=20_000)), dense),
+         "dropout": (lambda: sequential(lambda: nn.Dense(8, in_units=6), lambda: nn.Dropout(0.5),
+                                        lambda: nn.Dense(2, in_units=8)), dense), "csr": (Product, csr),
+         "dense gradient": (lambda: Product("default"), csr), "falling": (Falling, csr),
+         "embedding": (lambda: sequential(lambda: nn.Embedding(50, 4, sparse_grad=True), lambda: nn.Dense(2, in_units=4)),
+                       ids)}
 
 #: The first fallback of each kind warns, and a warning is an error.
 pytestmark = [pytest.mark.compiled, pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")]

@@ -248,16 +248,15 @@ IN_PLACE = {"[:] =": lambda a: a.__setitem__(slice(None), ABSURD), "[0] =": lamb
             "kvstore pull": lambda a: pulled_into(a)}
 
 #: What leads to memory of an array, and parts of it.
-MEMORY = {"indices": lambda a: a.indices, "indptr": lambda a: a.indptr, "data": lambda a: a.data,
-          "__array__(copy=False)": raw, "asarray(copy=False)": lambda a: np.array(a, copy=False),
-          "from_dlpack": np.from_dlpack, "nd.from_dlpack": nd.from_dlpack,
-          "dlpack of version 1": lambda a: np.from_dlpack(Dlpack(a, max_version=(1, 0))),
+MEMORY = {"indices": lambda a: a.indices, "indptr": lambda a: a.indptr, "data": lambda a: a.data, "__array__(copy=False)": raw,
+          "asarray(copy=False)": lambda a: np.array(a, copy=False), "from_dlpack": np.from_dlpack,
+          "nd.from_dlpack": nd.from_dlpack, "dlpack of version 1": lambda a: np.from_dlpack(Dlpack(a, max_version=(1, 0))),
           "to_dlpack_for_write": lambda a: nd.from_dlpack(a.to_dlpack_for_write()),
-          "to_dlpack_for_read": lambda a: nd.from_dlpack(a.to_dlpack_for_read()),
-          "__binsparse__": lambda a: a.__binsparse__(), "__reduce__": lambda a: a.__reduce__(),
-          "__reduce_ex__(5)": lambda a: a.__reduce_ex__(5), "pickle buffers": buffers_of, "asscipy": lambda a: a.asscipy(),
-          "[1:9]": lambda a: a[1:9], "reshape": lambda a: a.reshape((-1,)), "detach": lambda a: a.detach(),
-          "as_in_context": lambda a: a.as_in_context(mx.cpu()), "astype": lambda a: a.astype(a.dtype, copy=False)}
+          "to_dlpack_for_read": lambda a: nd.from_dlpack(a.to_dlpack_for_read()), "__binsparse__": lambda a: a.__binsparse__(),
+          "__reduce__": lambda a: a.__reduce__(), "__reduce_ex__(5)": lambda a: a.__reduce_ex__(5), "pickle buffers": buffers_of,
+          "asscipy": lambda a: a.asscipy(), "[1:9]": lambda a: a[1:9], "reshape": lambda a: a.reshape((-1,)),
+          "detach": lambda a: a.detach(), "as_in_context": lambda a: a.as_in_context(mx.cpu()),
+          "astype": lambda a: a.astype(a.dtype, copy=False)}
 
 COPIES = {"pickle": lambda a: pickle.loads(pickle.dumps(a)), "copy": copy.copy, "deepcopy": copy.deepcopy,
           "csr": lambda a: a.tostype("csr"), "row_sparse": lambda a: a.tostype("row_sparse"),

@@ -177,15 +177,14 @@ TRACES = """
 def test_a_trace_takes_memory_for_what_it_holds():
     """Under 300 MB, of which importing the library takes half."""
     said = programs.run(TRACES, memory=300 * programs.MIB, timeout=120).check().splitlines()
-    assert said == [
-        "plain.json 60", "packed.json.gz 60",
-        "cut.json.gz DataFileError 'cut.json.gz' is truncated or damaged: it ended.",
-        "flag.json.gz DataFileError 'flag.json.gz' is truncated or damaged: it ended.",
-        "sized.json.gz DataFileError 'sized.json.gz' is truncated or damaged: Incorrect length of data produced.",
-        "bomb.json.gz InsufficientMemoryError load failed with these arguments: MemoryError",
-        "spaces.json DataFileError 'spaces.json' is not valid JSON: Expecting value (line 1).",
-        "bomb.json.gz DataFileError 'bomb.json.gz' is larger than 367,001,600 bytes when unpacked.",
-        "spaces.json DataFileError 'spaces.json' is larger than 4,194,304 bytes when unpacked."]
+    assert said == ["plain.json 60", "packed.json.gz 60",
+                    "cut.json.gz DataFileError 'cut.json.gz' is truncated or damaged: it ended.",
+                    "flag.json.gz DataFileError 'flag.json.gz' is truncated or damaged: it ended.",
+                    "sized.json.gz DataFileError 'sized.json.gz' is truncated or damaged: Incorrect length of data produced.",
+                    "bomb.json.gz InsufficientMemoryError load failed with these arguments: MemoryError",
+                    "spaces.json DataFileError 'spaces.json' is not valid JSON: Expecting value (line 1).",
+                    "bomb.json.gz DataFileError 'bomb.json.gz' is larger than 367,001,600 bytes when unpacked.",
+                    "spaces.json DataFileError 'spaces.json' is larger than 4,194,304 bytes when unpacked."]
 
 
 SMALL_FILES = """

@@ -35,8 +35,7 @@ def test_gpus_are_listed():
     assert list(mx.test_utils.list_gpus()) == [0, 1]
     assert mx.num_gpus() == mx.context.num_gpus() == 2
     assert mx.context.gpu_memory_info(1) == (3 << 30, 4 << 30)
-    assert device.memory_info(GPU) == {"free": 3 << 30, "total": 4 << 30, "used": 1 << 20, "held": 2 << 20,
-                                       "graphs": 0}
+    assert device.memory_info(GPU) == {"free": 3 << 30, "total": 4 << 30, "used": 1 << 20, "held": 2 << 20, "graphs": 0}
     with pytest.raises(mx.GPUNotFound, match=r"gpu\(2\)"):
         mx.nd.zeros((2,), ctx=mx.gpu(2))
     with pytest.raises(mx.GPUNotFound, match=r"gpu\(7\)"):

@@ -238,9 +238,8 @@ def test_kernels_of_large_arrays_agree_with_those_of_the_cpu(gpu, name):
     rng = np.random.default_rng(9)
     x, above = rng.uniform(-2, 2, (64, 300)).astype(np.float32), rng.uniform(-1, 1, (64, 300)).astype(np.float32)
     gamma, beta = rng.uniform(0.5, 2, 300).astype(np.float32), rng.uniform(-1, 1, 300).astype(np.float32)
-    functions = {
-        "LayerNorm": lambda x: nd.LayerNorm(x, nd.array(gamma, ctx=x.context), nd.array(beta, ctx=x.context)),
-        "gelu": lambda x: nd.LeakyReLU(x, act_type="gelu")}
+    functions = {"LayerNorm": lambda x: nd.LayerNorm(x, nd.array(gamma, ctx=x.context), nd.array(beta, ctx=x.context)),
+                 "gelu": lambda x: nd.LeakyReLU(x, act_type="gelu")}
     made, wanted = (gradients_of(functions.get(name, getattr(nd, name, None)), x, above, ctx) for ctx in (gpu, mx.cpu()))
     for one, other in zip(made, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

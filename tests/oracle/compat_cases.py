@@ -209,7 +209,7 @@ def comparisons(mx):
              lambda: tests.assert_almost_equal_with_err(many, apart, etol=0.04),
              lambda: tests.assert_exception(lambda: [][1], IndexError), lambda: tests.assert_exception(lambda: 1, IndexError),
              lambda: tests.compare_ndarray_tuple((mx.nd.ones((1,)), None), (mx.nd.ones((1,)) * 2, None)),
-             lambda: tests.compare_ndarray_tuple((mx.nd.ones((1,)), None), (mx.nd.ones((1,)), None)),]
+             lambda: tests.compare_ndarray_tuple((mx.nd.ones((1,)), None), (mx.nd.ones((1,)), None))]
     return [raises(call) for call in calls]
 
 

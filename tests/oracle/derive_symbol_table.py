@@ -45,25 +45,20 @@ def result(cell, names):
     return {"outputs": [STYPES[found[1]]], "gradients": {names.get(name, name): STYPES[stype] for name, stype in pairs}}
 
 
-def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        table = rows(file.read())
-    cases, seen = [], set()
-    for row, combinations, gives in table:
-        row = row.strip("`")
-        for combination in combinations.split(";"):
-            stypes = [STYPES[word.strip()] for word in combination.split(",")]
-            key = (row, *stypes)
-            if key in seen:
-                sys.exit(f"{key} is there twice.")
-            seen.add(key)
-            cases.append({"row": row, "call": CALLS[row], "stypes": stypes, **result(gives, NAMES.get(row, {}))})
-    unused = set(CALLS) - {case["row"] for case in cases}
-    if unused:
-        sys.exit(f"There are no rows {sorted(unused)}.")
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(json.dumps({"rows": len(table)})[:-1] + ', "cases": [\n' + ",\n".join(map(json.dumps, cases)) + "\n]}\n")
-
-
-if __name__ == "__main__":
-    main()
+with open(sys.argv[1], encoding="utf-8") as file:
+    table = rows(file.read())
+cases, seen = [], set()
+for row, combinations, gives in table:
+    row = row.strip("`")
+    for combination in combinations.split(";"):
+        stypes = [STYPES[word.strip()] for word in combination.split(",")]
+        key = (row, *stypes)
+        if key in seen:
+            sys.exit(f"{key} is there twice.")
+        seen.add(key)
+        cases.append({"row": row, "call": CALLS[row], "stypes": stypes, **result(gives, NAMES.get(row, {}))})
+unused = set(CALLS) - {case["row"] for case in cases}
+if unused:
+    sys.exit(f"There are no rows {sorted(unused)}.")
+with open(sys.argv[2], "w", encoding="utf-8") as file:
+    file.write(json.dumps({"rows": len(table)})[:-1] + ', "cases": [\n' + ",\n".join(map(json.dumps, cases)) + "\n]}\n")

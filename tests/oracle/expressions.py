@@ -3,6 +3,8 @@
 A case is ``(expression, *variables of x to differentiate)``; the tests evaluate the same text.
 """
 
+import sys
+
 import mxnet as mx
 import numpy as np
 import recording
@@ -41,3 +43,9 @@ def record_named(setup, case):
         return {"expression": expression, "variables": variables, "result": done}
     out, *gradients = done["items"]
     return {"expression": expression, "variables": variables, "result": out, "gradients": gradients}
+
+
+def save(setup, cases, crashes=True):
+    """Record all cases into the file that is named on the command line."""
+    found = recording.record_texts([case[0] for case in cases], lambda number: record(setup, cases[number]), crashes)
+    recording.save(sys.argv[1], {"setup": setup, "cases": found})

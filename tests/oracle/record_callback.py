@@ -20,14 +20,13 @@ def batches(callback, count, kind='acc', epochs=1):
         for number in range(count):
             callback(Param(epoch, number, kind and metric(kind), None))
 """
-EXPRESSIONS = [
-    "batches(mx.callback.Speedometer(32, 2), 6)", "batches(mx.callback.Speedometer(32, 2, auto_reset=False), 6)",
-    "batches(mx.callback.Speedometer(4, 3), 8, None)", "batches(mx.callback.Speedometer(4, 3), 4, ['acc', 'ce'], 2)",
-    "batches(mx.callback.ProgressBar(5), 6)", "batches(mx.callback.ProgressBar(total=3, length=10), 4)",
-    "batches(mx.callback.log_train_metric(2), 5)", "batches(mx.callback.log_train_metric(2, True), 5, ['acc', 'ce'])",
-    "batches(mx.callback.log_train_metric(2), 5, None)", "batches(mx.callback.LogValidationMetricsCallback(), 2, ['acc', 'ce'])",
-    "batches(mx.callback.LogValidationMetricsCallback(), 2, None)",
-]
+EXPRESSIONS = ["batches(mx.callback.Speedometer(32, 2), 6)", "batches(mx.callback.Speedometer(32, 2, auto_reset=False), 6)",
+               "batches(mx.callback.Speedometer(4, 3), 8, None)", "batches(mx.callback.Speedometer(4, 3), 4, ['acc', 'ce'], 2)",
+               "batches(mx.callback.ProgressBar(5), 6)", "batches(mx.callback.ProgressBar(total=3, length=10), 4)",
+               "batches(mx.callback.log_train_metric(2), 5)", "batches(mx.callback.log_train_metric(2, True), 5, ['acc', 'ce'])",
+               "batches(mx.callback.log_train_metric(2), 5, None)",
+               "batches(mx.callback.LogValidationMetricsCallback(), 2, ['acc', 'ce'])",
+               "batches(mx.callback.LogValidationMetricsCallback(), 2, None)"]
 logged = []
 
 

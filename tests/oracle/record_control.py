@@ -144,20 +144,17 @@ def record(name):
     return found
 
 
-def main():
-    exec(SOFTMAX, {"mx": mx, "np": np})
-    names = list(CASES)
-
-    def one(number):
-        try:
-            return record(names[number])
-        except Exception as error:
-            code, shapes = CASES[names[number]]
-            reason = re.sub(CLOCK, "", str(error).strip().splitlines()[-1])[:300]
-            return {"name": names[number], "code": code, "shapes": shapes, "error": reason}
-
-    recording.save(sys.argv[1], {"start": SOFTMAX, "cases": recording.record_each(len(names), one)})
+exec(SOFTMAX, {"mx": mx, "np": np})
+names = list(CASES)
 
 
-if __name__ == "__main__":
-    main()
+def one(number):
+    try:
+        return record(names[number])
+    except Exception as error:
+        code, shapes = CASES[names[number]]
+        reason = re.sub(CLOCK, "", str(error).strip().splitlines()[-1])[:300]
+        return {"name": names[number], "code": code, "shapes": shapes, "error": reason}
+
+
+recording.save(sys.argv[1], {"start": SOFTMAX, "cases": recording.record_each(len(names), one)})

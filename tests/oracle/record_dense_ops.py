@@ -3,11 +3,9 @@
 The expressions are the lines of ``dense_expressions.txt``; those that end in ``# by x t`` are differentiated by x and t.
 """
 
-import sys
 from pathlib import Path
 
 import expressions
-import recording
 
 SETUP = [
     "x = mx.nd.array([[1, 2, 3], [4, 5, 6]])",
@@ -40,18 +38,6 @@ def assign(name, statement):
 """,
 ]
 
-
-def main():
-    lines = Path(__file__).with_name("dense_expressions.txt").read_text(encoding="utf-8").splitlines()
-    parts = [line.partition("  # by ") for line in lines]
-    cases = [(expression, *variables.split()) for expression, _, variables in parts]
-    records = recording.record_each(len(cases), lambda number: expressions.record(SETUP, cases[number]))
-    for case, record in zip(cases, records, strict=True):
-        record.setdefault("expression", case[0])
-    crashed = [record["expression"] for record in records if "crash" in record]
-    print(f"{len(crashed)} crashed MXNet: {crashed}")
-    recording.save(sys.argv[1], {"setup": SETUP, "cases": [record for record in records if "crash" not in record]})
-
-
-if __name__ == "__main__":
-    main()
+lines = Path(__file__).with_name("dense_expressions.txt").read_text(encoding="utf-8").splitlines()
+parts = [line.partition("  # by ") for line in lines]
+expressions.save(SETUP, [(expression, *variables.split()) for expression, _, variables in parts], crashes=False)

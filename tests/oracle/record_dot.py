@@ -69,19 +69,14 @@ def mark(gradients, transpose_a, transpose_b, keep_values):
     return gradients
 
 
-def main():
-    records = recording.record_each(len(CASES) * 5, record_one)
-    cases = []
-    for number, (lhs, rhs, transpose_a, transpose_b, forward_stype) in enumerate(CASES):
-        out, stypes, dense, own, sparse = records[5 * number : 5 * number + 5]
-        cases.append({"lhs": lhs, "rhs": rhs, "transpose_a": transpose_a, "transpose_b": transpose_b,
-                      "forward_stype": forward_stype, "out": out, "inferred": stypes,
-                      "gradients_default": mark(dense, transpose_a, transpose_b, keep_values=forward_stype is None),
-                      "gradients_own": mark(own, transpose_a, transpose_b, keep_values=False),
-                      "gradients_row_sparse": mark(sparse, transpose_a, transpose_b, keep_values=False)})
-    inputs = {"lhs": recording.plain(LHS), "rhs": recording.plain(RHS), "weight": recording.plain(WEIGHT)}
-    recording.save(sys.argv[1], {"inputs": inputs, "cases": cases})
-
-
-if __name__ == "__main__":
-    main()
+records = recording.record_each(len(CASES) * 5, record_one)
+cases = []
+for number, (lhs, rhs, transpose_a, transpose_b, forward_stype) in enumerate(CASES):
+    out, stypes, dense, own, sparse = records[5 * number : 5 * number + 5]
+    cases.append({"lhs": lhs, "rhs": rhs, "transpose_a": transpose_a, "transpose_b": transpose_b,
+                  "forward_stype": forward_stype, "out": out, "inferred": stypes,
+                  "gradients_default": mark(dense, transpose_a, transpose_b, keep_values=forward_stype is None),
+                  "gradients_own": mark(own, transpose_a, transpose_b, keep_values=False),
+                  "gradients_row_sparse": mark(sparse, transpose_a, transpose_b, keep_values=False)})
+inputs = {"lhs": recording.plain(LHS), "rhs": recording.plain(RHS), "weight": recording.plain(WEIGHT)}
+recording.save(sys.argv[1], {"inputs": inputs, "cases": cases})

@@ -110,16 +110,11 @@ def case(kind, number):
     return {"kind": kind, "name": name, "result": read(data)}, data
 
 
-def main():
-    kinds = {"written": WRITTEN, "numpy shapes": NUMPY_SHAPES, "untidy": UNTIDY, "given": GIVEN, "damaged": DAMAGED}
-    places = [(kind, number) for kind, cases in kinds.items() for number in range(len(cases))]
+kinds = {"written": WRITTEN, "numpy shapes": NUMPY_SHAPES, "untidy": UNTIDY, "given": GIVEN, "damaged": DAMAGED}
+places = [(kind, number) for kind, cases in kinds.items() for number in range(len(cases))]
 
-    def record(number):
-        found, data = case(*places[number])
-        return {**found, "file": base64.b64encode(data).decode()}
+def record(number):
+    found, data = case(*places[number])
+    return {**found, "file": base64.b64encode(data).decode()}
 
-    recording.save(sys.argv[1], {"setup": SETUP, "cases": recording.record_each(len(places), record)})
-
-
-if __name__ == "__main__":
-    main()
+recording.save(sys.argv[1], {"setup": SETUP, "cases": recording.record_each(len(places), record)})

@@ -129,8 +129,7 @@ LOSSES = [("SigmoidBinaryCrossEntropyLoss()", PRED, TARGET, {}),
           ("KLDivLoss()", LOGS, DISTRIBUTIONS, {}),
           ("KLDivLoss(from_logits=False)", PRED, DISTRIBUTIONS, {"sample_weight": [[1], [0.25]]}),
           ("KLDivLoss(from_logits=False, axis=0, weight=2.0)", PRED, DISTRIBUTIONS, {}), ("HuberLoss()", PRED, TARGET, {}),
-          ("HuberLoss(rho=0.25, weight=2.0)", PRED, TARGET, {"sample_weight": [[1], [0.25]]}),
-          ("HingeLoss()", PRED, SIGNS, {}),
+          ("HuberLoss(rho=0.25, weight=2.0)", PRED, TARGET, {"sample_weight": [[1], [0.25]]}), ("HingeLoss()", PRED, SIGNS, {}),
           ("HingeLoss(margin=2.5, weight=2.0)", PRED, SIGNS, {"sample_weight": [[1], [0.25]]}),
           ("SquaredHingeLoss()", PRED, SIGNS, {}), ("SquaredHingeLoss(margin=2.5, batch_axis=1)", PRED, SIGNS, {}),
           ("LogisticLoss()", PRED, SIGNS, {}),
@@ -171,13 +170,8 @@ def record_loss(case):
     return {**facts, "value": recording.plain(loss.asnumpy()), "gradient": recording.plain(array.grad.asnumpy())}
 
 
-def main():
-    data, label, initial = inputs()
-    values = {"data": data, "label": label, "initial": [*initial]}
-    facts = {name: recording.plain(value) for name, value in values.items()}
-    facts["losses"] = [record_loss(case) for case in LOSSES]
-    recording.save(sys.argv[1], {"inputs": facts, "cases": record_trainings()})
-
-
-if __name__ == "__main__":
-    main()
+data, label, initial = inputs()
+values = {"data": data, "label": label, "initial": [*initial]}
+facts = {name: recording.plain(value) for name, value in values.items()}
+facts["losses"] = [record_loss(case) for case in LOSSES]
+recording.save(sys.argv[1], {"inputs": facts, "cases": record_trainings()})

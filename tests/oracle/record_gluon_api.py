@@ -64,13 +64,8 @@ def classes(module):
     return [name for name, value in vars(module).items() if inspect.isclass(value) and not name.startswith("_")]
 
 
-def main():
-    facts = {}
-    for key, module in MODULES.items():
-        names = NAMES.get(key) or getattr(module, "__all__", None) or classes(module)
-        facts[key] = {name: describe(getattr(module, name)) for name in sorted(set(names))}
-    recording.save(sys.argv[1], {"modules": facts})
-
-
-if __name__ == "__main__":
-    main()
+facts = {}
+for key, module in MODULES.items():
+    names = NAMES.get(key) or getattr(module, "__all__", None) or classes(module)
+    facts[key] = {name: describe(getattr(module, name)) for name in sorted(set(names))}
+recording.save(sys.argv[1], {"modules": facts})

@@ -13,8 +13,7 @@ SAMPLERS = {"data.SequentialSampler(5)": 1, "data.SequentialSampler(3, 4)": 1, "
             **{f"data.BatchSampler(data.SequentialSampler({count}), {size}, {last!r})": 3
                for last in ("keep", "discard", "rollover") for count, size in ((10, 3), (9, 3), (2, 5), (0, 2))}}
 DATASETS = ("data.SimpleDataset([3, 1, 4])", "data.SimpleDataset([3, 1, 4]).transform(lambda x: x * 2)",
-            "data.SimpleDataset([3, 1, 4]).transform(lambda x: (x, -x), lazy=False)",
-            "data.ArrayDataset([3, 1, 4], [5, 6, 7])",
+            "data.SimpleDataset([3, 1, 4]).transform(lambda x: (x, -x), lazy=False)", "data.ArrayDataset([3, 1, 4], [5, 6, 7])",
             "data.ArrayDataset([3, 1, 4], [5, 6, 7]).transform_first(lambda x: x + 0.5)",
             "data.ArrayDataset([3, 1, 4], [5, 6, 7]).transform(lambda x, y: x + y)",
             "data.SimpleDataset([3, 1, 4]).transform_first(lambda x: x + 1)",
@@ -31,8 +30,7 @@ BATCHES = (("[1, 2, 3, 4, 5]", {"batch_size": 2}), ("[1.5, 2.5, 3.5]", {"batch_s
            ("data.ArrayDataset(mx.nd.arange(6).reshape((3, 2)), mx.nd.arange(3))", {"batch_size": 2}),
            ("data.ArrayDataset(np.arange(6).reshape(3, 2), [7, 8, 9])", {"batch_size": 2}),
            ("data.ArrayDataset(mx.nd.arange(6).reshape((3, 2)))", {"batch_size": 4}),
-           ("data.ArrayDataset(mx.nd.arange(6, dtype='int32').reshape((3, 2)), mx.nd.arange(3)).shard(2, 0)",
-            {"batch_size": 4}),
+           ("data.ArrayDataset(mx.nd.arange(6, dtype='int32').reshape((3, 2)), mx.nd.arange(3)).shard(2, 0)", {"batch_size": 4}),
            ("data.ArrayDataset([1, 2], [3, 4]).transform(lambda x, y: (x, y, x + y))", {"batch_size": 2}))
 
 if __name__ == "__main__":

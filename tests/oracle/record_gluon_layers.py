@@ -20,17 +20,15 @@ LAYERS = [("nn.Dense(4)", (3, 5)), ("nn.Dense(4, activation='relu', use_bias=Fal
           ("nn.SELU()", (3, 5)), ("nn.Dropout(0)", (3, 5)), ("nn.Dropout(0.5, axes=(0,))", None), ("nn.Flatten()", (2, 3, 4)),
           ("nn.BatchNorm()", (6, 3)), ("nn.BatchNorm(axis=2, momentum=0.5, epsilon=0.01)", (2, 3, 4)),
           ("nn.BatchNorm(center=False)", (6, 3)), ("nn.BatchNorm(scale=False)", (6, 3)),
-          ("nn.BatchNorm(use_global_stats=True)", (6, 3)), ("nn.BatchNorm(in_channels=3)", (6, 3, 2)),
-          ("nn.LayerNorm()", (3, 5)), ("nn.LayerNorm(axis=1, epsilon=0.01)", (2, 3, 4)),
-          ("nn.LayerNorm(scale=False, center=False, in_channels=5)", (3, 5)), ("nn.GroupNorm()", (2, 4, 3)),
-          ("nn.GroupNorm(num_groups=2)", (2, 4, 3)), ("nn.InstanceNorm()", (2, 3, 4)),
+          ("nn.BatchNorm(use_global_stats=True)", (6, 3)), ("nn.BatchNorm(in_channels=3)", (6, 3, 2)), ("nn.LayerNorm()", (3, 5)),
+          ("nn.LayerNorm(axis=1, epsilon=0.01)", (2, 3, 4)), ("nn.LayerNorm(scale=False, center=False, in_channels=5)", (3, 5)),
+          ("nn.GroupNorm()", (2, 4, 3)), ("nn.GroupNorm(num_groups=2)", (2, 4, 3)), ("nn.InstanceNorm()", (2, 3, 4)),
           ("nn.InstanceNorm(axis=2, scale=True)", (2, 3, 4)), ("nn.Embedding(7, 3)", (2, 4)),
-          ("nn.Embedding(7, 3, sparse_grad=True)", (2, 4)), ("nn.Lambda('tanh')", (3, 5)),
-          ("nn.HybridLambda('relu')", (3, 5)), ("gluon.contrib.nn.Identity()", (3, 5)),
+          ("nn.Embedding(7, 3, sparse_grad=True)", (2, 4)), ("nn.Lambda('tanh')", (3, 5)), ("nn.HybridLambda('relu')", (3, 5)),
+          ("gluon.contrib.nn.Identity()", (3, 5)),
           ("stack(gluon.contrib.nn.HybridConcurrent(axis=1), nn.Dense(2), gluon.contrib.nn.Identity())", (3, 5)),
           ("stack(gluon.contrib.nn.Concurrent(), nn.Dense(2), nn.Dense(3, activation='relu'))", (3, 5)),
-          ("stack(nn.Sequential(), nn.Dense(4, activation='relu'), stack(nn.HybridSequential(), nn.Dense(3), nn.ELU()))",
-           (3, 5))]
+          ("stack(nn.Sequential(), nn.Dense(4, activation='relu'), stack(nn.HybridSequential(), nn.Dense(3), nn.ELU()))", (3, 5))]
 
 
 def stack(outer, *blocks):
@@ -135,18 +133,12 @@ def record_files():
     return {"save_parameters": in_base64(net.save_parameters), "shared": in_base64(shared.save_parameters),
             "deduplicated": in_base64(lambda path: shared.save_parameters(path, deduplicate=True)),
             "collected": in_base64(net.collect_params().save),
-            "stripped": in_base64(lambda path: net.collect_params().save(path, strip_prefix="net_")),
-            "summary": text.getvalue()}
+            "stripped": in_base64(lambda path: net.collect_params().save(path, strip_prefix="net_")), "summary": text.getvalue()}
 
 
-def main():
-    rates = {"learning_rate": 0.05, "wd": 0.01}
-    trainings = [record_training(sparse, optimizer, options, update) for sparse in (False, True)
-                 for optimizer, options in (("sgd", {**rates, "momentum": 0.9}), ("adam", {**rates, "clip_gradient": 0.5}))
-                 for update in (None, True, False)]
-    facts = {"trainings": trainings, "files": record_files(), "cases": [record_layer(case) for case in LAYERS]}
-    recording.save(sys.argv[1], facts)
-
-
-if __name__ == "__main__":
-    main()
+rates = {"learning_rate": 0.05, "wd": 0.01}
+trainings = [record_training(sparse, optimizer, options, update) for sparse in (False, True)
+             for optimizer, options in (("sgd", {**rates, "momentum": 0.9}), ("adam", {**rates, "clip_gradient": 0.5}))
+             for update in (None, True, False)]
+facts = {"trainings": trainings, "files": record_files(), "cases": [record_layer(case) for case in LAYERS]}
+recording.save(sys.argv[1], facts)

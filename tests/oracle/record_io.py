@@ -54,8 +54,7 @@ def array_case(case):
 
 
 ARRAYS = [*({"rows": count, "batch_size": size, "last_batch_handle": handle, "steps": "eererer"}
-            for handle in ("pad", "discard", "roll_over")
-            for count, size in ((10, 3), (9, 3), (3, 5), (2, 5), (1, 1), (7, 4))),
+            for handle in ("pad", "discard", "roll_over") for count, size in ((10, 3), (9, 3), (3, 5), (2, 5), (1, 1), (7, 4))),
           *({"rows": 10, "batch_size": 4, "last_batch_handle": handle, "steps": steps}
             for handle in ("pad", "discard", "roll_over") for steps in ("nrnerne", "nnnnrnhe", "erhee", "nnrnne")),
           *({"rows": 5, "batch_size": 2, "kind": kind, "steps": "ere", "last_batch_handle": "discard"}

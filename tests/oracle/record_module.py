@@ -306,17 +306,12 @@ def run(code):
     return {"result": plain(names["result"]), "log": handler.lines, "warnings": told, "files": files}
 
 
-def main():
-    target = os.path.abspath(sys.argv[1])
-    cases = []
-    for name, code in CASES.items():
-        try:
-            cases.append({"name": name, "code": code, **run(code)})
-        except Exception as error:
-            print(name, type(error).__name__, str(error)[:300])
-            raise
-    recording.save(target, {"start": START, "cases": cases})
-
-
-if __name__ == "__main__":
-    main()
+target = os.path.abspath(sys.argv[1])
+cases = []
+for name, code in CASES.items():
+    try:
+        cases.append({"name": name, "code": code, **run(code)})
+    except Exception as error:
+        print(name, type(error).__name__, str(error)[:300])
+        raise
+recording.save(target, {"start": START, "cases": cases})

@@ -22,14 +22,13 @@ NOT_MODULES = ("mxnet.libmxnet", "mxnet.onnx.setup")
 #: Modules whose functions others import for their own use.
 HELPERS = ("mxnet.base", "mxnet._ctypes.ndarray", "mxnet._ctypes.symbol", "mxnet.libinfo", "mxnet.registry")
 
-CLASSES = ["nd.NDArray", "nd.sparse.CSRNDArray", "nd.sparse.RowSparseNDArray", "sym.Symbol", "gluon.Block",
-           "gluon.HybridBlock", "gluon.SymbolBlock", "gluon.Parameter", "gluon.Constant", "gluon.ParameterDict",
-           "gluon.Trainer", "optimizer.Optimizer", "optimizer.Updater", "metric.EvalMetric", "kv.KVStore", "io.DataIter",
-           "io.NDArrayIter", "io.DataBatch", "io.DataDesc", "initializer.Initializer", "lr_scheduler.LRScheduler",
-           "module.Module", "module.BaseModule", "module.BucketingModule", "module.SequentialModule", "executor.Executor",
-           "Context", "monitor.Monitor", "gluon.rnn.RecurrentCell", "gluon.data.DataLoader", "gluon.data.Dataset",
-           "operator.CustomOp", "operator.CustomOpProp", "model.FeedForward", "AttrScope", "name.NameManager",
-           "autograd.Function", "engine.bulk"]
+CLASSES = ["nd.NDArray", "nd.sparse.CSRNDArray", "nd.sparse.RowSparseNDArray", "sym.Symbol", "gluon.Block", "gluon.HybridBlock",
+           "gluon.SymbolBlock", "gluon.Parameter", "gluon.Constant", "gluon.ParameterDict", "gluon.Trainer",
+           "optimizer.Optimizer", "optimizer.Updater", "metric.EvalMetric", "kv.KVStore", "io.DataIter", "io.NDArrayIter",
+           "io.DataBatch", "io.DataDesc", "initializer.Initializer", "lr_scheduler.LRScheduler", "module.Module",
+           "module.BaseModule", "module.BucketingModule", "module.SequentialModule", "executor.Executor", "Context",
+           "monitor.Monitor", "gluon.rnn.RecurrentCell", "gluon.data.DataLoader", "gluon.data.Dataset", "operator.CustomOp",
+           "operator.CustomOpProp", "model.FeedForward", "AttrScope", "name.NameManager", "autograd.Function", "engine.bulk"]
 
 
 def import_below(package):

@@ -64,12 +64,11 @@ LAYERS = [("mx.nd.FullyConnected(x, fw, fb, num_hidden=2)", "x fw fb"),
           ("mx.nd.LeakyReLU(x, slope=0.5)", "x"), ("mx.nd.LeakyReLU(half(x), act_type='gelu')", ""),
           ("mx.nd.LeakyReLU(x, g5, act_type='prelu')", "x g5"), ("mx.nd.LeakyReLU(x, g1, act_type='prelu')", "x g1"),
           ("mx.nd.LeakyReLU(cube, g3, act_type='prelu')", "cube g3"), ("mx.nd.LeakyReLU(x, g3, act_type='prelu')", ""),
-          ("mx.nd.LeakyReLU(x, act_type='prelu')", ""), ("mx.nd.LeakyReLU(x, g5)", ""),
-          ("mx.nd.LeakyReLU(x, act_type='a')", ""), ("mx.nd.LeakyReLU(x.astype('int32'))", ""), ("mx.nd.Dropout(x)", ""),
-          ("mx.nd.Dropout(x, p=0)", "x"), ("mx.nd.Dropout(x, p=-1)", ""), ("mx.nd.Dropout(x, p=1.5)", ""),
-          ("mx.nd.Dropout(x, mode='never')", ""), ("mx.nd.Dropout(x.astype('int32'), mode='always')", ""),
-          ("mx.nd.Dropout(x, axes=(9,), mode='always')", ""), ("mx.nd.Dropout(x, mode='always').shape", ""),
-          ("mx.nd.Dropout(half(x), mode='always').dtype", "")]
+          ("mx.nd.LeakyReLU(x, act_type='prelu')", ""), ("mx.nd.LeakyReLU(x, g5)", ""), ("mx.nd.LeakyReLU(x, act_type='a')", ""),
+          ("mx.nd.LeakyReLU(x.astype('int32'))", ""), ("mx.nd.Dropout(x)", ""), ("mx.nd.Dropout(x, p=0)", "x"),
+          ("mx.nd.Dropout(x, p=-1)", ""), ("mx.nd.Dropout(x, p=1.5)", ""), ("mx.nd.Dropout(x, mode='never')", ""),
+          ("mx.nd.Dropout(x.astype('int32'), mode='always')", ""), ("mx.nd.Dropout(x, axes=(9,), mode='always')", ""),
+          ("mx.nd.Dropout(x, mode='always').shape", ""), ("mx.nd.Dropout(half(x), mode='always').dtype", "")]
 SOFTMAX = [*((f"mx.nd.{name}({array}{extra})", array) for name in ("softmax", "log_softmax", "softmin")
              for array, extra in (("x", ""), ("x", ", axis=0"), ("x", ", temperature=2.0"),
                                   ("cube", ", axis=1, temperature=0.5"), ("cube", ", axis=-2"))),
@@ -151,15 +150,13 @@ TABLES = [*((f"mx.nd.Embedding({data}, w, input_dim=4, output_dim=3)", "w") for 
           ("mx.nd.Embedding(ids, half(w), input_dim=4, output_dim=3)", ""),
           ("mx.nd.Embedding(ids, w.astype('int32'), input_dim=4, output_dim=3, dtype='int32')", ""),
           ("mx.nd.Embedding(ids, w.tostype('row_sparse'), input_dim=4, output_dim=3)", ""),
-          ("mx.nd.Embedding(ids, w, input_dim=5, output_dim=3)", ""),
-          ("mx.nd.Embedding(ids, w, input_dim=4, output_dim=2)", ""), ("mx.nd.Embedding(ids, w)", ""),
-          ("mx.nd.Embedding(mx.nd.array([np.nan]), w, input_dim=4, output_dim=3)", ""),
+          ("mx.nd.Embedding(ids, w, input_dim=5, output_dim=3)", ""), ("mx.nd.Embedding(ids, w, input_dim=4, output_dim=2)", ""),
+          ("mx.nd.Embedding(ids, w)", ""), ("mx.nd.Embedding(mx.nd.array([np.nan]), w, input_dim=4, output_dim=3)", ""),
           ("mx.nd.contrib.SparseEmbedding(ids, w, input_dim=4, output_dim=3)", "")]
 LENGTHS = "mx.nd.array([3, 5]), mx.nd.array([2, 1]), use_data_lengths=True, use_label_lengths=True"
 SPEECH = [*((f"mx.nd.ctc_loss(speech, mx.nd.array({labels}){extra})", "speech")
             for labels, extra in (("[[1, 2], [3, 0]]", ""), ("[[1, 2], [0, -1]]", ", blank_label='last'"),
-                                  ("[[1, 1, 2], [2, 2, 2]]", ""), ("[[0, 0], [1, 0]]", ""),
-                                  ("[[1, 2], [3, 1]]", ", " + LENGTHS),
+                                  ("[[1, 1, 2], [2, 2, 2]]", ""), ("[[0, 0], [1, 0]]", ""), ("[[1, 2], [3, 1]]", ", " + LENGTHS),
                                   ("[[1, 2], [3, 1]]", ", mx.nd.array([3, 5]), use_data_lengths=True"),
                                   ("[[1, 2], [3, 1]]", ", label_lengths=mx.nd.array([2, 1]), use_label_lengths=True"),
                                   ("[[1, 2], [3, 1]]", ", mx.nd.array([2, 1]), use_label_lengths=True"))),
@@ -195,25 +192,24 @@ SHAPES = [
         "random.uniform(0, 1, shape=(-1, 2))", "random.uniform(shape=(3, 3), out=mx.nd.zeros((2, 3)))",
         "random.randint(p, q)", "random_uniform(ctx='here', shape=2)")),
 ]
-PATCHES = [
-    *((f"mx.nd.Crop(picture, {rest})", "picture") for rest in (
-        "h_w=(3, 4)", "h_w=(3, 4), offset=(1, 2)", "h_w=(3, 4), center_crop=True, offset=(1, 1)", "h_w=(6, 7)",
-        "mx.nd.zeros((1, 1, 2, 3)), offset=(1, 2), num_args=2", "mx.nd.zeros((1, 1, 2, 3)), center_crop=True")),
-    *((f"mx.nd.Crop(picture, {rest})", "") for rest in ("h_w=(9, 4)", "h_w=(3, 4), offset=(4, 4)", "num_args=1")),
-    ("mx.nd.Crop(cube, h_w=(1, 1))", ""),
-    *((f"mx.nd.im2col(picture, {rest})", "picture") for rest in (
-        "kernel=(2, 3)", "kernel=(2, 3), stride=(2, 1), dilate=(1, 2), pad=(1, 0)", "kernel=(6, 7)",
-        "kernel=(1, 1), stride=(5, 5)")),
-    ("mx.nd.im2col(picture.astype('float64'), kernel=(2, 2))", ""), ("mx.nd.im2col(half(picture), kernel=(2, 2))", ""),
-    *((f"mx.nd.im2col(picture, {rest})", "") for rest in ("kernel=(9, 3)", "kernel=(2, 3, 4)", "stride=(1, 1)", "kernel=(0, 1)")),
-    ("mx.nd.im2col(picture.astype('int32'), kernel=(2, 3))", ""),
-    ("mx.nd.col2im(blocks, output_size=(6, 7), kernel=(2, 3))", "blocks"),
-    ("mx.nd.col2im(blocks, output_size=(5, 8), kernel=(2, 3), stride=(1, 2), pad=(0, 2), dilate=(1, 1))", ""),
-    ("mx.nd.col2im(wider, output_size=(6, 7), kernel=(2, 3), stride=(2, 1), dilate=(1, 2), pad=(1, 0))", "wider"),
-    *((f"mx.nd.col2im(blocks, {rest})", "") for rest in (
-        "output_size=(6, 8), kernel=(2, 3)", "output_size=(6, 7), kernel=(2, 4)", "kernel=(2, 3)", "output_size=(6, 7)")),
-    ("mx.nd.col2im(blocks[0], output_size=(6, 7), kernel=(2, 3))", ""),
-]
+PATCHES = [*((f"mx.nd.Crop(picture, {rest})", "picture")
+             for rest in ("h_w=(3, 4)", "h_w=(3, 4), offset=(1, 2)", "h_w=(3, 4), center_crop=True, offset=(1, 1)", "h_w=(6, 7)",
+                          "mx.nd.zeros((1, 1, 2, 3)), offset=(1, 2), num_args=2", "mx.nd.zeros((1, 1, 2, 3)), center_crop=True")),
+           *((f"mx.nd.Crop(picture, {rest})", "") for rest in ("h_w=(9, 4)", "h_w=(3, 4), offset=(4, 4)", "num_args=1")),
+           ("mx.nd.Crop(cube, h_w=(1, 1))", ""),
+           *((f"mx.nd.im2col(picture, {rest})", "picture")
+             for rest in ("kernel=(2, 3)", "kernel=(2, 3), stride=(2, 1), dilate=(1, 2), pad=(1, 0)", "kernel=(6, 7)",
+                          "kernel=(1, 1), stride=(5, 5)")), ("mx.nd.im2col(picture.astype('float64'), kernel=(2, 2))", ""),
+           ("mx.nd.im2col(half(picture), kernel=(2, 2))", ""),
+           *((f"mx.nd.im2col(picture, {rest})", "")
+             for rest in ("kernel=(9, 3)", "kernel=(2, 3, 4)", "stride=(1, 1)", "kernel=(0, 1)")),
+           ("mx.nd.im2col(picture.astype('int32'), kernel=(2, 3))", ""),
+           ("mx.nd.col2im(blocks, output_size=(6, 7), kernel=(2, 3))", "blocks"),
+           ("mx.nd.col2im(blocks, output_size=(5, 8), kernel=(2, 3), stride=(1, 2), pad=(0, 2), dilate=(1, 1))", ""),
+           ("mx.nd.col2im(wider, output_size=(6, 7), kernel=(2, 3), stride=(2, 1), dilate=(1, 2), pad=(1, 0))", "wider"),
+           *((f"mx.nd.col2im(blocks, {rest})", "")
+             for rest in ("output_size=(6, 8), kernel=(2, 3)", "output_size=(6, 7), kernel=(2, 4)", "kernel=(2, 3)",
+                          "output_size=(6, 7)")), ("mx.nd.col2im(blocks[0], output_size=(6, 7), kernel=(2, 3))", "")]
 CASES = [*LAYERS, *SOFTMAX, *OUTPUTS, *NORMALIZATION, *TABLES, *SPEECH, *DENSITIES, *SHAPES, *PATCHES]
 
 

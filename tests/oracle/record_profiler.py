@@ -69,11 +69,10 @@ sections = [section.split("\n") for section in re.split(r"\n\n", MODULE.dumps().
 sections[0] = sections[0][2:]
 table = {section[0]: [row(line) for line in section[1:]] for section in sections if len(section) > 1}
 skip = ("MXNET_C_API", "operator")
-recording.save(sys.argv[1], {
-    "names": found, "session": inspect.getsource(session),
-    "heading": MODULE.dumps().split("\n")[:3],
-    "table": {name: lines[:3] + sorted(lines[3:], key=str) for name, lines in table.items() if name not in skip},
-    "json": {name: {key: value if key in ("samples", "given") else {"Count": value["Count"]} for key, value in rows.items()}
-             for name, rows in document["Time"].items() if name not in skip},
-    "sections": list(document), "memory": {name: list(rows) for name, rows in document["Memory"].items()},
-    "memory_keys": sorted(document["Memory"]["Device Storage"]["Memory: cpu/0"])})
+recording.save(sys.argv[1],
+               {"names": found, "session": inspect.getsource(session), "heading": MODULE.dumps().split("\n")[:3],
+                "table": {name: lines[:3] + sorted(lines[3:], key=str) for name, lines in table.items() if name not in skip},
+                "json": {name: {key: value if key in ("samples", "given") else {"Count": value["Count"]}
+                                for key, value in rows.items()} for name, rows in document["Time"].items() if name not in skip},
+                "sections": list(document), "memory": {name: list(rows) for name, rows in document["Memory"].items()},
+                "memory_keys": sorted(document["Memory"]["Device Storage"]["Memory: cpu/0"])})

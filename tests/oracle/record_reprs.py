@@ -1,9 +1,6 @@
 """Record how MXNet 1.9.1 prints its arrays, contexts, blocks, parameters and trainers, and what they are called."""
 
-import sys
-
 import expressions
-import recording
 
 SETUP = ["c = mx.nd.sparse.csr_matrix(([1.0, 2], [1, 3], [0, 1, 2]), shape=(2, 5))",
          "r = mx.nd.sparse.row_sparse_array((np.ones((1, 3)), [1]), shape=(4, 3))", "net = mx.gluon.nn.Sequential()",
@@ -51,17 +48,5 @@ ERRORS = ["mx.nd.ones((2, 3)) + mx.nd.ones((3, 2))", "mx.nd.dot(c, mx.nd.ones((4
           "mx.nd.array([1, 2], ctx=mx.gpu())", "mx.nd.ones((2, 3)).backward()"]
 # fmt: on
 
-
-def main():
-    cases = []
-    for array in ARRAYS:
-        cases += [(f"repr({array})",), (f"str({array})",)]
-    cases += [(text,) for text in [*CALLS, *BLOCKS, *ERRORS]]
-    records = recording.record_each(len(cases), lambda number: expressions.record(SETUP, cases[number]))
-    for case, record in zip(cases, records, strict=True):
-        record.setdefault("expression", case[0])
-    recording.save(sys.argv[1], {"setup": SETUP, "cases": records})
-
-
-if __name__ == "__main__":
-    main()
+described = [f"{name}({array})" for array in ARRAYS for name in ("repr", "str")]
+expressions.save(SETUP, [(text,) for text in [*described, *CALLS, *BLOCKS, *ERRORS]])

@@ -67,10 +67,9 @@ LSTM = "state_size=3, num_layers=1, mode='lstm'"
 REFUSED = ["mx.nd.RNN(x, mx.nd.ones((7,)), h, c, " + LSTM + ")", "mx.nd.RNN(x, p, h, " + LSTM + ")",
            "mx.nd.RNN(x, p, " + LSTM + ")", "mx.nd.RNN(x, p, h, mx.nd.zeros((1, 1, 3)), " + LSTM + ")",
            "mx.nd.RNN(x, p, mx.nd.zeros((2, 3, 3)), c, " + LSTM + ")", "mx.nd.RNN(x[0], p, h, c, " + LSTM + ")",
-           "mx.nd.RNN(x, p.astype('float64'), h, c, " + LSTM + ")",
-           "mx.nd.RNN(x, g, h, state_size=3, num_layers=1, mode='sum')", "mx.nd.RNN(x, g, h, state_size=3, num_layers=1)",
-           "mx.nd.RNN(x, g, h, num_layers=1, mode='gru')", "mx.nd.RNN(x, g, h, state_size=3, mode='gru')",
-           "mx.nd.RNN(x, g, h, c, state_size=3, num_layers=1, mode='gru')",
+           "mx.nd.RNN(x, p.astype('float64'), h, c, " + LSTM + ")", "mx.nd.RNN(x, g, h, state_size=3, num_layers=1, mode='sum')",
+           "mx.nd.RNN(x, g, h, state_size=3, num_layers=1)", "mx.nd.RNN(x, g, h, num_layers=1, mode='gru')",
+           "mx.nd.RNN(x, g, h, state_size=3, mode='gru')", "mx.nd.RNN(x, g, h, c, state_size=3, num_layers=1, mode='gru')",
            "mx.nd.RNN(x, g, h, state_size=3, num_layers=1, mode='gru', projection_size=2)",
            "mx.nd.RNN(x, p, h, c, p=1.5, " + LSTM + ")", "mx.nd.RNN(x, p, h, c, p=-1, " + LSTM + ")",
            "mx.nd.RNN(x.astype('int32'), p.astype('int32'), h.astype('int32'), c.astype('int32'), " + LSTM + ")"]

@@ -85,16 +85,11 @@ def rated(data):
             "ratings_factors": error(said(rank, share, testing), rating[testing])}
 
 
-def main():
-    with open(sys.argv[1], "rb") as file:
-        digest = hashlib.sha256(file.read()).hexdigest()
-    data = np.load(sys.argv[1])
-    products = PolynomialFeatures(degree=2, interaction_only=True, include_bias=False)
-    scores = {"text": classified(lambda model: model, texts, data), "pairs": classified(lambda model: model, pairs, data),
-              "pairs_products": classified(lambda model: make_pipeline(products, model), pairs, data), **rated(data)}
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(json.dumps({"scikit-learn": sklearn.__version__, "sha256": digest, "scores": scores}, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+with open(sys.argv[1], "rb") as file:
+    digest = hashlib.sha256(file.read()).hexdigest()
+data = np.load(sys.argv[1])
+products = PolynomialFeatures(degree=2, interaction_only=True, include_bias=False)
+scores = {"text": classified(lambda model: model, texts, data), "pairs": classified(lambda model: model, pairs, data),
+          "pairs_products": classified(lambda model: make_pipeline(products, model), pairs, data), **rated(data)}
+with open(sys.argv[2], "w", encoding="utf-8") as file:
+    file.write(json.dumps({"scikit-learn": sklearn.__version__, "sha256": digest, "scores": scores}, indent=1) + "\n")

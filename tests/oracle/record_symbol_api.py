@@ -21,20 +21,13 @@ def members(cls):
 
 
 def functions(module):
-    return sorted(name for name, value in vars(module).items()
-                  if not name.startswith("_") and inspect.isfunction(value))
+    return sorted(name for name, value in vars(module).items() if not name.startswith("_") and inspect.isfunction(value))
 
 
-def main():
-    S = mx.sym
-    composed = ("var", "Variable", "Group", "load", "load_json", "pow", "power", "maximum", "minimum", "hypot", "eye", "zeros",
-                "ones", "full", "arange", "linspace", "histogram", "split_v2")
-    recording.save(sys.argv[1], {
-        "Symbol": members(S.Symbol), "Executor": members(mx.executor.Executor),
-        "functions": {name: parameters(getattr(S, name)) for name in composed},
-        "modules": {"": functions(S), **{name: functions(getattr(S, name)) for name in (
-            "sparse", "random", "linalg", "contrib")}}})
-
-
-if __name__ == "__main__":
-    main()
+S = mx.sym
+composed = ("var", "Variable", "Group", "load", "load_json", "pow", "power", "maximum", "minimum", "hypot", "eye", "zeros",
+            "ones", "full", "arange", "linspace", "histogram", "split_v2")
+recording.save(sys.argv[1],
+               {"Symbol": members(S.Symbol), "Executor": members(mx.executor.Executor),
+                "functions": {name: parameters(getattr(S, name)) for name in composed}, "modules": {"": functions(S),
+    **{name: functions(getattr(S, name)) for name in ("sparse", "random", "linalg", "contrib")}}})

@@ -28,19 +28,18 @@ CALLS = {"S.dot(a, b)": {"a": (4, 5), "b": (5, 3)}, "S.dot(a, b, transpose_a=Tru
          "S.sparse.retain(a, b)": {"a": (4, 5), "b:": (3,)},
          "S.broadcast_add(S.dot(a, b), c)": {"a": (4, 5), "b": (5, 3), "c:": (3,)},
          "S.elemwise_add(S.sparse.square(a), a)": {"a": (4, 5)},
-         "S.elemwise_add(S.dot(a, b), S.dot(c, b))": {"a": (4, 5), "b": (5, 3), "c": (4, 5)},
-         "S.sum(a, axis=0)": {"a": (4, 5)}, "S.mean(a, axis=1)": {"a": (4, 5)}, "S.norm(a)": {"a": (4, 5)},
-         "S._internal._square_sum(a, axis=1, keepdims=True)": {"a": (4, 5)},
-         "S._internal._square_sum(a, axis=1)": {"a": (4, 5)},
+         "S.elemwise_add(S.dot(a, b), S.dot(c, b))": {"a": (4, 5), "b": (5, 3), "c": (4, 5)}, "S.sum(a, axis=0)": {"a": (4, 5)},
+         "S.mean(a, axis=1)": {"a": (4, 5)}, "S.norm(a)": {"a": (4, 5)},
+         "S._internal._square_sum(a, axis=1, keepdims=True)": {"a": (4, 5)}, "S._internal._square_sum(a, axis=1)": {"a": (4, 5)},
          **{f"S.{name}(a)": {"a": (4, 5)}
-            for name in ("square", "abs", "sqrt", "relu", "sin", "tan", "sinh", "tanh", "arcsin", "arctan", "exp", "log",
-                         "log1p", "expm1", "negative", "sign", "ceil", "floor", "round", "cos", "sigmoid", "identity",
-                         "BlockGrad", "make_loss", "radians", "cbrt", "zeros_like", "softmax", "transpose", "Flatten")},
+            for name in ("square", "abs", "sqrt", "relu", "sin", "tan", "sinh", "tanh", "arcsin", "arctan", "exp", "log", "log1p",
+                         "expm1", "negative", "sign", "ceil", "floor", "round", "cos", "sigmoid", "identity", "BlockGrad",
+                         "make_loss", "radians", "cbrt", "zeros_like", "softmax", "transpose", "Flatten")},
          "S.cast_storage(a, stype='default')": {"a": (4, 5)}, "S.cast_storage(a, stype='row_sparse')": {"a": (4, 5)},
          "S.cast_storage(a, stype='csr')": {"a": (4, 5)}, "S.clip(a, -1, 1)": {"a": (4, 5)},
          "S.slice(a, begin=(1, 0), end=(3, 5))": {"a": (4, 5)}, "S.Activation(a, act_type='relu')": {"a": (4, 5)},
          "S.Cast(a, dtype='float64')": {"a": (4, 5)}, "a * 2": {"a": (4, 5)}, "a + 2": {"a": (4, 5)}, "a / 2": {"a": (4, 5)},
-         "2 - a": {"a": (4, 5)}, "a ** 2": {"a": (4, 5)}, "-a": {"a": (4, 5)},}
+         "2 - a": {"a": (4, 5)}, "a ** 2": {"a": (4, 5)}, "-a": {"a": (4, 5)}}
 
 
 def cases():
@@ -67,13 +66,8 @@ def record(case):
     return made
 
 
-def main():
-    found = list(cases())
-    records = recording.record_each(len(found), lambda number: record(found[number]))
-    for (call, shapes, stypes), made in zip(found, records, strict=True):
-        made.update(call=call, shapes=shapes, stypes=stypes)
-    recording.save(sys.argv[1], {"cases": records})
-
-
-if __name__ == "__main__":
-    main()
+found = list(cases())
+records = recording.record_each(len(found), lambda number: record(found[number]))
+for (call, shapes, stypes), made in zip(found, records, strict=True):
+    made.update(call=call, shapes=shapes, stypes=stypes)
+recording.save(sys.argv[1], {"cases": records})

@@ -56,16 +56,6 @@ def record(line):
             "outputs": made.list_outputs(), "graph": graph, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def main():
-    lines = Path(__file__).with_name("symbol_expressions.txt").read_text(encoding="utf-8").splitlines()
-    records = recording.record_each(len(lines), lambda number: record(lines[number]))
-    for line, found in zip(lines, records, strict=True):
-        found.setdefault("expression", line)
-    crashed = [found["expression"] for found in records if "crash" in found]
-    print(f"{len(crashed)} crashed MXNet: {crashed}")
-    cases = [found for found in records if "crash" not in found]
-    recording.save(sys.argv[1], {"variables": VARIABLES, "nets": NETS, "cases": cases})
-
-
-if __name__ == "__main__":
-    main()
+lines = Path(__file__).with_name("symbol_expressions.txt").read_text(encoding="utf-8").splitlines()
+cases = recording.record_texts(lines, lambda number: record(lines[number]), crashes=False)
+recording.save(sys.argv[1], {"variables": VARIABLES, "nets": NETS, "cases": cases})

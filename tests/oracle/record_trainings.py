@@ -41,8 +41,7 @@ class Machine(mx.gluon.Block):
         weight, vectors = (one.row_sparse_data(rows) for one in (self.weight, self.vectors_weight))
         together = mx.nd.square(mx.nd.sparse.dot(x, vectors))
         alone = mx.nd.sparse.dot(mx.nd.sparse.square(x), mx.nd.sparse.square(vectors))
-        return (mx.nd.sparse.dot(x, weight) + self.bias.data()
-                + 0.5 * mx.nd.sum(together - alone, axis=1, keepdims=True))
+        return (mx.nd.sparse.dot(x, weight) + self.bias.data() + 0.5 * mx.nd.sum(together - alone, axis=1, keepdims=True))
 
 
 class Embeddings(mx.gluon.Block):
@@ -74,8 +73,7 @@ def inputs():
 def initial(model):
     """Values of few digits for each parameter, in their order; none is zero, since MXNet updates weights of all rows only."""
     random = np.random.RandomState(6)
-    return [random.randint(1, 17, one.shape) * random.choice([-1, 1], one.shape) / 64
-            for one in model.collect_params().values()]
+    return [random.randint(1, 17, one.shape) * random.choice([-1, 1], one.shape) / 64 for one in model.collect_params().values()]
 
 
 def batch_of(facts, name, step):
@@ -111,13 +109,8 @@ def train(name, optimizer, facts):
             "losses": [losses[0], losses[-1]], "final": [recording.plain(value.asnumpy()) for value in final]}
 
 
-def main():
-    facts = inputs()
-    cases = [train(name, optimizer, facts) for name, optimizer in itertools.product(MODELS, OPTIMIZERS)]
-    recorded = {"optimizers": OPTIMIZERS, "steps": STEPS, "batch": BATCH,
-                "inputs": {name: recording.plain(value) for name, value in facts.items()}}
-    recording.save(sys.argv[1], {**recorded, "cases": cases})
-
-
-if __name__ == "__main__":
-    main()
+facts = inputs()
+cases = [train(name, optimizer, facts) for name, optimizer in itertools.product(MODELS, OPTIMIZERS)]
+recorded = {"optimizers": OPTIMIZERS, "steps": STEPS, "batch": BATCH,
+            "inputs": {name: recording.plain(value) for name, value in facts.items()}}
+recording.save(sys.argv[1], {**recorded, "cases": cases})

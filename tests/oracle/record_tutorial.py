@@ -36,25 +36,20 @@ def prepared(block, dense):
     return block.replace("in data_iter:", "in itertools.islice(data_iter, 2):") if dense else block
 
 
-def main():
-    names = {"itertools": itertools}
-    target = os.path.abspath(sys.argv[1])
-    os.chdir(tempfile.mkdtemp())
-    for seed in (random.seed, np.random.seed, mx.random.seed):
-        seed(0)
-    dense, parts = True, []
-    for number, block in enumerate(json.loads(BLOCKS.read_text(encoding="utf-8"))):
-        dense = dense and "'row_sparse')" not in block
-        text = prepared(block, dense)
-        if "loss.backward()" in text:
-            text += EXTRA
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output):
-            exec(text, names)
-        parts.append(f"=== block {number}\n{output.getvalue()}")
-    with open(target, "w", encoding="utf-8") as file:
-        file.write("".join(parts))
-
-
-if __name__ == "__main__":
-    main()
+names = {"itertools": itertools}
+target = os.path.abspath(sys.argv[1])
+os.chdir(tempfile.mkdtemp())
+for seed in (random.seed, np.random.seed, mx.random.seed):
+    seed(0)
+dense, parts = True, []
+for number, block in enumerate(json.loads(BLOCKS.read_text(encoding="utf-8"))):
+    dense = dense and "'row_sparse')" not in block
+    text = prepared(block, dense)
+    if "loss.backward()" in text:
+        text += EXTRA
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(text, names)
+    parts.append(f"=== block {number}\n{output.getvalue()}")
+with open(target, "w", encoding="utf-8") as file:
+    file.write("".join(parts))

@@ -85,6 +85,16 @@ def record_each(count, record_one, tries=1):
     return records
 
 
+def record_texts(texts, record_one, crashes):
+    """Records of texts, each with its own; those that killed MXNet are kept or said."""
+    records = record_each(len(texts), record_one)
+    for text, found in zip(texts, records, strict=True):
+        found.setdefault("expression", text)
+    if not crashes:
+        print("These crashed MXNet:", [found["expression"] for found in records if "crash" in found])
+    return [found for found in records if crashes or "crash" not in found]
+
+
 def save(path, facts):
     """Write the facts as JSON, one case a line where there are cases."""
     cases = facts.pop("cases", [])

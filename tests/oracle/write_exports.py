@@ -9,19 +9,13 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-
-def main():
-    reads = HERE.parent / "golden" / "reads.json"
-    if not reads.exists():
-        reads.write_text('{"cases": []}', encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("test_export", HERE.parent / "gluon" / "test_export.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name in module.CASES:
-        folder = Path(sys.argv[1]) / name
-        folder.mkdir(parents=True, exist_ok=True)
-        module.network(name).export(folder / "net")
-
-
-if __name__ == "__main__":
-    main()
+reads = HERE.parent / "golden" / "reads.json"
+if not reads.exists():
+    reads.write_text('{"cases": []}', encoding="utf-8")
+spec = importlib.util.spec_from_file_location("test_export", HERE.parent / "gluon" / "test_export.py")
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+for name in module.CASES:
+    folder = Path(sys.argv[1]) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    module.network(name).export(folder / "net")

@@ -68,8 +68,7 @@ CASES = {"dense": (lambda: sequential(lambda: nn.Dense(8, in_units=6, activation
          "dropout": (lambda: sequential(lambda: nn.Dense(8, in_units=6), lambda: nn.Dropout(0.5),
                                         lambda: nn.Dense(2, in_units=8)), dense), "csr": (Product, csr),
          "dense gradient": (lambda: Product("default"), csr), "falling": (Falling, csr),
-         "embedding": (lambda: sequential(lambda: nn.Embedding(50, 4, sparse_grad=True), lambda: nn.Dense(2, in_units=4)),
-                       ids)}
+         "embedding": (lambda: sequential(lambda: nn.Embedding(50, 4, sparse_grad=True), lambda: nn.Dense(2, in_units=4)), ids)}
 
 #: The first fallback of each kind warns, and a warning is an error.
 pytestmark = [pytest.mark.compiled, pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")]

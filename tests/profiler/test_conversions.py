@@ -41,8 +41,7 @@ CASES = {"dense by nature": (lambda x: mx.nd.log(x + 1), {"_plus_scalar": ["log"
                         {"_plus_scalar": ["_mul_scalar", "_mul_scalar"]}),
          "a view is read": (lambda x: (x + 1).reshape((40, 8)).sum(), {"_plus_scalar": ["_view", "sum"]}),
          "smaller results are another matter": (lambda x: (x + 1).sum(axis=0) * 2, {"_plus_scalar": ["sum"]}),
-         "nothing became dense": (lambda x: (x * 2).sum(), {}),
-         "dense from the start": (lambda x: mx.nd.ones((8, 40)) + 1, {})}
+         "nothing became dense": (lambda x: (x * 2).sum(), {}), "dense from the start": (lambda x: mx.nd.ones((8, 40)) + 1, {})}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -14,8 +14,7 @@ from sparsekit.profiler.stored import Stored
 
 def trees(depth=3):
     leaf = st.builds(lambda length: (length, []), st.integers(0, 5))
-    return st.recursive(
-        leaf, lambda children: st.tuples(st.integers(0, 5), st.lists(children, max_size=3)), max_leaves=20)
+    return st.recursive(leaf, lambda children: st.tuples(st.integers(0, 5), st.lists(children, max_size=3)), max_leaves=20)
 
 
 def lay(tree, start, out, depth=0):

@@ -73,11 +73,10 @@ def test_a_profile_without_lines_says_how_to_get_them(library):
 
 
 def test_compilation_is_no_part_of_a_line_as_it_is_none_of_an_operator(library):
-    columns = build(
-        Strings(), runs={"wall": [100_000], "events": [2]},
-        kinds={"name": ["dot", "kernel"], "lane": ["forward", "compile"], "line": ["a.py:1", ""], "bytes": [8, 8]},
-        events={"kind": [0, 1], "run": [0, 0], "start": [0, 5000], "duration": [100_000, 90_000], "own": [10_000, 90_000],
-                "net": [10_000, 90_000], "depth": [0, 1]})
+    columns = build(Strings(), runs={"wall": [100_000], "events": [2]},
+                    kinds={"name": ["dot", "kernel"], "lane": ["forward", "compile"], "line": ["a.py:1", ""], "bytes": [8, 8]},
+                    events={"kind": [0, 1], "run": [0, 0], "start": [0, 5000], "duration": [100_000, 90_000],
+                            "own": [10_000, 90_000], "net": [10_000, 90_000], "depth": [0, 1]})
     stored = Stored(columns)
     found = {row["line"]: row["total"] for row in Profile(stored).table(group_by="line")}
     assert found == {"a.py:1": 10.0, NOWHERE: 90.0, "(the profiler)": 0.0}

@@ -10,14 +10,13 @@ import scipy.special as special
 from . import FLOATS, REFERENCES, add, common, first
 
 #: Functions whose results are rounded: computed in float64, then brought to the array's element type.
-ROUNDED: dict[str, Any] = {"sqrt": np.sqrt, "cbrt": np.cbrt, "rsqrt": lambda x: 1 / np.sqrt(x),
-                           "rcbrt": lambda x: 1 / np.cbrt(x), "reciprocal": lambda x: 1 / x, "exp": np.exp, "expm1": np.expm1,
-                           "log": np.log, "log1p": np.log1p, "log2": np.log2, "log10": np.log10, "sin": np.sin, "cos": np.cos,
-                           "tan": np.tan, "arcsin": np.arcsin, "arccos": np.arccos, "arctan": np.arctan, "sinh": np.sinh,
-                           "cosh": np.cosh, "tanh": np.tanh, "arcsinh": np.arcsinh, "arccosh": np.arccosh,
-                           "arctanh": np.arctanh, "degrees": np.degrees, "radians": np.radians, "erf": special.erf,
-                           "erfinv": special.erfinv, "gamma": special.gamma, "gammaln": special.gammaln,
-                           "sigmoid": special.expit, "softrelu": lambda x: np.logaddexp(0, x),
+ROUNDED: dict[str, Any] = {"sqrt": np.sqrt, "cbrt": np.cbrt, "rsqrt": lambda x: 1 / np.sqrt(x), "rcbrt": lambda x: 1 / np.cbrt(x),
+                           "reciprocal": lambda x: 1 / x, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
+                           "log2": np.log2, "log10": np.log10, "sin": np.sin, "cos": np.cos, "tan": np.tan, "arcsin": np.arcsin,
+                           "arccos": np.arccos, "arctan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
+                           "arcsinh": np.arcsinh, "arccosh": np.arccosh, "arctanh": np.arctanh, "degrees": np.degrees,
+                           "radians": np.radians, "erf": special.erf, "erfinv": special.erfinv, "gamma": special.gamma,
+                           "gammaln": special.gammaln, "sigmoid": special.expit, "softrelu": lambda x: np.logaddexp(0, x),
                            "softsign": lambda x: x / (1 + np.abs(x))}
 
 
@@ -108,17 +107,9 @@ for _name, _function in {"maximum": np.maximum, "minimum": np.minimum, "mod": mo
     add(f"broadcast_{_name}", _function, exact=True)
 add("broadcast_power", power, exact=True)
 add("broadcast_hypot", np.hypot)
-for _name, _function in {
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "greater": np.greater,
-    "greater_equal": np.greater_equal,
-    "lesser": np.less,
-    "lesser_equal": np.less_equal,
-    "logical_and": np.logical_and,
-    "logical_or": np.logical_or,
-    "logical_xor": np.logical_xor,
-}.items():
+for _name, _function in {"equal": np.equal, "not_equal": np.not_equal, "greater": np.greater, "greater_equal": np.greater_equal,
+                         "lesser": np.less, "lesser_equal": np.less_equal, "logical_and": np.logical_and,
+                         "logical_or": np.logical_or, "logical_xor": np.logical_xor}.items():
     add(f"broadcast_{_name}", _function, dtype=first)
 
 

@@ -9,8 +9,7 @@ import scipy.stats as stats
 from . import FLOATS, add, derivative, first
 
 #: name -> scipy's distribution, from the operator's parameters
-DISTRIBUTIONS = {"uniform": lambda low, high: stats.uniform(low, high - low),
-                 "normal": lambda loc, scale: stats.norm(loc, scale),
+DISTRIBUTIONS = {"uniform": lambda low, high: stats.uniform(low, high - low), "normal": lambda loc, scale: stats.norm(loc, scale),
                  "gamma": lambda alpha, beta: stats.gamma(alpha, scale=beta),
                  "exponential": lambda lam: stats.expon(scale=1 / lam), "poisson": lambda lam: stats.poisson(lam),
                  "negative_binomial": lambda k, p: stats.nbinom(k, p),
@@ -56,8 +55,7 @@ def _multinomial_backward(g, x, drawn):
     return made
 
 
-add("_sample_multinomial_backward", _multinomial_backward, dtype=lambda dtypes, attrs: np.dtype(dtypes[1]),
-    types=FLOATS)
+add("_sample_multinomial_backward", _multinomial_backward, dtype=lambda dtypes, attrs: np.dtype(dtypes[1]), types=FLOATS)
 
 # densities
 

@@ -244,9 +244,8 @@ for _mp in (False, True):
         _several(precise(adamw, 1) if _mp else _written(adamw), 4 + _mp, {**_RATES, "eta": "etas"}, "num_weights", behind=1),
         dtype=_by_count(4 + _mp, "num_weights"), writes=True)
     add(f"_multi_{'mp_' * _mp}lamb_update",
-        _several(precise(_lamb) if _mp else _written(_lamb), 4 + _mp,
-                 {"lr": "learning_rates", "wd": "wds", "t": "step_count"}, "num_tensors"),
-        dtype=_by_count(4 + _mp, "num_tensors"), writes=True)
+        _several(precise(_lamb) if _mp else _written(_lamb), 4 + _mp, {"lr": "learning_rates", "wd": "wds", "t": "step_count"},
+                 "num_tensors"), dtype=_by_count(4 + _mp, "num_tensors"), writes=True)
 add("multi_sum_sq", lambda *arrays, num_arrays: np.array([(array**2).sum() for array in arrays]), dtype=always("float32"))
 
 

@@ -114,10 +114,9 @@ def failures_that_count(patch: pytest.MonkeyPatch) -> None:
 
 
 #: Defects that are put back, and what is in a program that may show it.
-DEFECTS = {
-    frozen_python: ("Reads(",), dense_states: ("row_sparse", "lazy_update=True"),
-    unsaved_sums: ("lbsgd", "batch_scale", "resume()"), schedules_that_start_late: ("final_lr", "num_update=100"),
-    divided_by_zero: ("'ftrl'",), failures_that_count: ("times=2",)}
+DEFECTS = {frozen_python: ("Reads(",), dense_states: ("row_sparse", "lazy_update=True"),
+           unsaved_sums: ("lbsgd", "batch_scale", "resume()"), schedules_that_start_late: ("final_lr", "num_update=100"),
+           divided_by_zero: ("'ftrl'",), failures_that_count: ("times=2",)}
 
 
 @pytest.mark.thorough

@@ -88,9 +88,9 @@ def trained(ctx, optimizer, steps=6, layer=None):
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "moving averages"])
 def test_training_by_graphs_gives_the_weights_of_a_cpu(optimizer):
-    layer = {"optimizer": "sgd", "layer": gluon.nn.BatchNorm(in_channels=4)} if " " in optimizer else {"optimizer": optimizer}
-    _, losses, weights = trained(mx.cpu(), **layer)
-    net, found, there = trained(GPU, **layer)
+    (_, losses, weights), (net, found, there) = (
+        trained(ctx, "sgd", layer=gluon.nn.BatchNorm(in_channels=4)) if " " in optimizer else trained(ctx, optimizer)
+        for ctx in (mx.cpu(), GPU))
     np.testing.assert_allclose(found, losses, rtol=1e-4)
     for left, right in zip(there, weights, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-5)

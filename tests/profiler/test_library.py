@@ -334,19 +334,6 @@ def test_of_two_profilers_that_begin_at_once_one_is_refused():
     assert hooks.sink is None
 
 
-def test_conversions_that_were_asked_for_and_implicit_ones_are_told_apart():
-    data = mx.nd.array([[0, 2, 0], [0, 0, 3]]).tostype("csr")
-    with mx.config.set(densify="allow"), mx.Profiler() as prof:
-        for _ in range(2):
-            data.tostype("default")
-        mx.nd.cos(data)
-    asked, implicit = prof.table(of="conversions").rows
-    assert (asked["how"], asked["times"], implicit["how"], implicit["times"]) == ("asked for", 2, "implicit", 1)
-    for row in (asked, implicit):
-        assert (row["from"], row["to"], row["shape"]) == ("csr", "default", (2, 3))
-        assert (row["bytes before"], row["bytes after"]) == (48, 24)
-
-
 def test_steps_that_differ_in_their_rate_alone_are_of_one_kind_and_keep_their_rates(tmp_path):
     weight = mx.nd.ones((3, 2))
     with mx.Profiler() as prof:

@@ -295,17 +295,6 @@ def test_staleness_counts_the_steps_of_others_that_a_gradient_did_not_know():
 # pictures
 
 
-def test_the_picture_has_the_lanes_of_each_process(run):
-    names = ("worker 0", "worker 1", "server 0", "server 1")
-    shown = run[0].timeline()
-    for words in (*names, "wait", "apply"):
-        assert words in shown.svg()
-    for words in ("Worker 0 spent", "mostly for rank 1"):
-        assert words in shown.alt
-    assert shown.svg() == run[0].timeline().svg()
-    assert {row[0] for row in shown.table.rows} == set(names)
-
-
 def test_the_report_has_all_processes(run, tmp_path):
     page = run[0].save(tmp_path / "page.html").read_text()
     assert page.count("<figure data-figure>") == 3  # timeline, memory and the cable

@@ -279,14 +279,3 @@ def test_what_a_trainer_on_servers_refuses():
     with pytest.raises(mx.ParameterError, match="in async mode"):
         LocalCluster(1, 1).run(lambda: mx.gluon.Trainer(Net([mx.cpu()], sparse=False).parameters, "sgd", kvstore="dist_async",
                                                         update_on_kvstore=False))
-
-
-def test_row_sparse_parameters_are_saved_whole(tmp_path):
-    def saving():
-        net, kv = Net([mx.cpu()]), mx.kv.create("dist_sync")
-        train(mx.gluon.Trainer(net.parameters, "sgd", {"learning_rate": 0.1}, kvstore=kv), net, [kv.rank], [mx.cpu()])
-        mx.nd.save(str(tmp_path / f"saved{kv.rank}"), {"wide": net.wide._for_file()})
-        return net.values()
-
-    for rank, values in enumerate(LocalCluster(2, 2).run(saving)):
-        assert mx.nd.load(str(tmp_path / f"saved{rank}"))["wide"].asnumpy().tobytes() == values["wide"].tobytes()

@@ -182,10 +182,6 @@ def run(manager, place):
     return None
 
 
-# A file that is dropped before anything knows of it is closed by Python, which warns of that.
-UNNOTED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_an_interrupt_at_any_instruction_leaves_nothing_changed(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -239,21 +235,6 @@ def test_a_block_is_entered_and_left_by_hand(name, tmp_path, monkeypatch):
             assert all_state(tmp_path) == expected
     finally:
         recording.stop()
-
-
-def test_blocks_by_hand_and_by_statements_are_nested():
-    switch = autograd.record()
-    switch.__enter__()
-    with autograd.pause():
-        switch.__enter__()
-        assert autograd.is_recording()
-        switch.__exit__(None, None, None)
-        assert not autograd.is_recording()
-    assert autograd.is_recording()
-    switch.__exit__(None, None, None)
-    assert not autograd.is_recording()
-    switch.__exit__(None, None, None)  # once too often: nothing is left to leave
-    assert not autograd.is_recording()
 
 
 def managers():

@@ -119,18 +119,6 @@ def test_what_the_program_does_to_a_gradient_must_be_possible_with_a_sparse_one(
     assert len(found) == advised
 
 
-def test_a_scaler_of_mixed_precision_takes_the_sparse_gradient_that_is_advised(torch):
-    layer, scaler = torch.nn.Embedding(ROWS, WIDTH), torch.amp.GradScaler("cpu")
-    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
-    with mx.Profiler(torch=True) as prof:
-        for _ in range(2):
-            optimizer.zero_grad()
-            scaler.scale(layer(torch.arange(9)).sum()).backward()
-            scaler.step(optimizer)
-            scaler.update()
-    assert [one.rule for one in prof.advice()] == ["zero_rows"]
-
-
 def test_an_optimizer_of_the_users_own_is_tried_too(torch):
     class Keeping(torch.optim.SGD):
         def step(self, closure=None):

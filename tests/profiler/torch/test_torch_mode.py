@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from pathlib import Path
@@ -10,11 +9,9 @@ from pathlib import Path
 import pytest
 
 import sparsekit as mx
-from sparsekit import bench, cli
+from sparsekit import cli
 from sparsekit.base.errors import ContractError, ProfilerError
-from sparsekit.profiler.magics import load_ipython_extension
 from sparsekit.profiler.torch_operators import is_torch
-from tests.ipython_shell import ipython
 
 ROWS, WIDTH, CLASSES = 1000, 8, 4
 
@@ -337,24 +334,6 @@ def test_the_graph_has_what_becomes_dense_forwards_and_backwards(torch):
     assert "1 coo" in prof.graph().finding
 
 
-def test_a_graph_follows_memory_that_is_written_in_place_and_seen_as_a_view(torch):
-    with mx.Profiler(torch=True) as prof:
-        whole = torch.zeros(4, 6)
-        whole[:2].add_(1)
-        whole.t().exp()
-    operators, variables = graph_of(prof)
-    assert [(op, sources) for op, _, sources in operators] == [
-        ("aten::zeros", []), ("aten::slice", ["zeros"]), ("aten::add_", ["slice"]), ("aten::t", ["add_"]), ("aten::exp", ["t"])]
-    assert variables == {}
-
-
-def test_a_profile_without_a_graph_says_so(torch):
-    with mx.Profiler(torch=True) as prof:
-        mx.nd.ones((2,)) + 1
-    with pytest.raises(ProfilerError, match="no graph in this profile"):
-        prof.graph()
-
-
 def test_trace_report_diff_and_displays(torch, tmp_path):
     model, (tokens, labels) = classifier(torch), batch(torch)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -413,13 +392,6 @@ def test_a_script_is_profiled_with_pytorch(torch, tmp_path, monkeypatch, capsys)
     assert "train.py:3" in printed
 
 
-def test_a_cell_is_profiled_with_pytorch(torch, tmp_path):
-    with ipython(tmp_path, load_ipython_extension) as shell:
-        shell.user_ns["torch"] = torch
-        shell.run_line_magic("profile", "--torch --no-display -o prof torch.ones(3)")
-        assert names(shell.user_ns["prof"]) == ["aten::ones"]
-
-
 def test_a_version_that_is_too_old_is_refused(torch, monkeypatch):
     monkeypatch.setattr(torch, "__version__", "1.13.1+cu117")
     with pytest.raises(ProfilerError, match=r"needs PyTorch 2\.4 or newer, got 1\.13\.1"):
@@ -459,12 +431,3 @@ def test_parameters_that_only_methods_use_have_the_names_of_their_modules(torch)
             optimizer.step()
     assert [row["parameter"] for row in prof.table(of="gradients").rows] == ["item.weight", "user.weight"]
     assert "item" in {record["layer"] for record in prof.records}
-
-
-@pytest.mark.thorough
-def test_a_quick_bench_runs(torch, tmp_path):
-    file = tmp_path / "figures.json"
-    assert bench.main(["torch", "--quick", "--rounds", "1", "--json", str(file)]) == 0
-    step, operator = json.loads(file.read_text())["sections"]
-    assert set(step["rows"]) == {"no profiler", *operator["rows"]}
-    assert (step["unit"], operator["unit"]) == ("ms", "µs")

@@ -51,6 +51,16 @@ def step(torch, model, optimizer, tokens, labels):
     return loss
 
 
+def trained(torch, sparse=False, steps=1, kind="SGD"):
+    """The profile of some steps."""
+    model, given = classifier(torch, sparse), batch(torch)
+    optimizer = getattr(torch.optim, kind)(model.parameters(), lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(steps):
+            step(torch, model, optimizer, *given)
+    return prof
+
+
 # Operators
 
 
@@ -109,10 +119,7 @@ def test_memory_that_the_graph_keeps_is_alive(torch):
 
 
 def test_lanes_layers_and_lines(torch):
-    model, (tokens, labels) = classifier(torch), batch(torch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with mx.Profiler(torch=True) as prof:
-        step(torch, model, optimizer, tokens, labels)
+    prof = trained(torch)
     forward = one(prof, "aten::embedding")
     backward = one(prof, "aten::embedding_dense_backward")
     assert (forward["lane"], forward["layer"]) == ("forward", "emb")
@@ -127,11 +134,7 @@ def test_lanes_layers_and_lines(torch):
 
 
 def test_parameters_gradients_and_states_are_known_by_name(torch):
-    model, (tokens, labels) = classifier(torch), batch(torch)
-    optimizer = torch.optim.Adam(model.parameters())
-    with mx.Profiler(torch=True) as prof:
-        for _ in range(2):
-            step(torch, model, optimizer, tokens, labels)
+    prof = trained(torch, steps=2, kind="Adam")
     rows = prof.memory["at_peak"]
     sizes = {}
     for row in rows:
@@ -255,10 +258,7 @@ def test_sparse_and_dense_gradients_of_one_parameter_add_up_to_a_dense_one(torch
 
 
 def test_a_sparse_gradient_keeps_the_contracts_of_rows(torch):
-    model, (tokens, labels) = classifier(torch, sparse=True), batch(torch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with mx.Profiler(torch=True) as prof:
-        step(torch, model, optimizer, tokens, labels)
+    prof = trained(torch, sparse=True)
     assert prof.gradient_rows == {"emb.weight": 6}
     mx.expect(prof).no_densify().grad_rows("emb.weight", at_most=6).calls("aten::embedding", 1)
     with pytest.raises(ContractError, match="one stored 6 rows"):
@@ -269,11 +269,7 @@ def test_a_sparse_gradient_keeps_the_contracts_of_rows(torch):
 
 
 def test_rows_of_dense_gradients_are_counted(torch):
-    model, (tokens, labels) = classifier(torch), batch(torch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with mx.Profiler(torch=True) as prof:
-        for _ in range(5):
-            step(torch, model, optimizer, tokens, labels)
+    prof = trained(torch, steps=5)
     (row,) = prof.table(of="gradients").rows
     assert (row["parameter"], row["most"], row["least"], row["shape"]) == ("emb.weight", 5, 5, (ROWS, WIDTH))
     assert row["times"] == 3, "of the first, the second and the fourth backward pass"
@@ -285,10 +281,7 @@ def test_rows_of_dense_gradients_are_counted(torch):
 
 
 def test_what_if_takes_the_rows_that_were_counted(torch):
-    model, (tokens, labels) = classifier(torch), batch(torch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with mx.Profiler(torch=True) as prof:
-        step(torch, model, optimizer, tokens, labels)
+    prof = trained(torch)
     changed = prof.what_if(gradient={"emb.weight": "row_sparse"})
     assert changed.before == prof.memory["peak_bytes"]
     assert changed.saved == ROWS * WIDTH * 4 - 5 * (WIDTH * 4 + 8)
@@ -303,11 +296,7 @@ def graph_of(prof):
 
 
 def test_the_graph_says_which_operator_took_what(torch):
-    model, (tokens, labels) = classifier(torch, sparse=True), batch(torch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with mx.Profiler(torch=True) as prof:
-        for _ in range(2):
-            step(torch, model, optimizer, tokens, labels)
+    prof = trained(torch, sparse=True, steps=2)
     operators, variables = graph_of(prof)
     assert operators == [
         ("aten::embedding", "emb", ["emb.weight", "input1"]), ("aten::mean", "Classifier", ["emb"]),

@@ -49,15 +49,11 @@ class Input:
         if self.stype == "csr":
             row, column = np.nonzero(stored)
             starts = np.concatenate([[0], np.cumsum(stored.sum(1))])
-            return (
-                f"mx.nd.sparse.csr_matrix(({literal(x[row, column])}, {literal(column.astype(self.index))}, "
-                f"{literal(starts.astype(self.index))}), shape={x.shape}, dtype={kind!r}{self._index()})"
-            )
+            return (f"mx.nd.sparse.csr_matrix(({literal(x[row, column])}, {literal(column.astype(self.index))}, "
+                    f"{literal(starts.astype(self.index))}), shape={x.shape}, dtype={kind!r}{self._index()})")
         rows = np.flatnonzero(stored.reshape(len(x), -1).any(1))
-        return (
-            f"mx.nd.sparse.row_sparse_array(({literal(x[rows])}, {literal(rows.astype(self.index))}), "
-            f"shape={x.shape}, dtype={kind!r}{self._index()})"
-        )
+        return (f"mx.nd.sparse.row_sparse_array(({literal(x[rows])}, {literal(rows.astype(self.index))}), "
+                f"shape={x.shape}, dtype={kind!r}{self._index()})")
 
     def _index(self) -> str:
         return "" if self.index == "int64" else f", index_dtype={self.index!r}"

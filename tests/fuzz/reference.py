@@ -14,25 +14,12 @@ from typing import Any
 import numpy as np
 
 from sparsekit.core.op import find
-from tests.references import REFERENCES
+from tests.references import FLOATS, NUMBERS, REFERENCES, common, first
 from tests.references.elementwise import divide as _divide
 from tests.references.elementwise import modulo as _mod
 from tests.references.elementwise import power as _power
 
-FLOATS = ("float16", "float32", "float64")
-INTEGERS = ("int8", "int32", "int64", "uint8")
-NUMBERS = FLOATS + INTEGERS
 TYPES = (*NUMBERS, "bool")
-
-
-def common(dtypes, attrs):
-    """numpy's element type for arrays of these types; int16, which arrays do not have, is int32."""
-    found = np.result_type(*dtypes)
-    return np.dtype(np.int32) if found == np.int16 else found
-
-
-def first(dtypes, attrs):
-    return np.dtype(dtypes[0])
 
 
 def named(dtypes, attrs):
@@ -345,9 +332,8 @@ def _joined_draw(d, axis_name):
     one, x = _shaped(d, ndims=(1, 2, 2, 3))
     axis = d.integer(-x.ndim, x.ndim - 1)
     same = d.flip()
-    return [one] + [d.array(types=(str(x.dtype),) if same else NUMBERS, shape=x.shape) for _ in range(d.integer(1, 2))], {
-        axis_name: axis
-    }
+    types = (str(x.dtype),) if same else NUMBERS
+    return [one, *(d.array(types=types, shape=x.shape) for _ in range(d.integer(1, 2)))], {axis_name: axis}
 
 
 def _split_draw(d):
@@ -395,9 +381,7 @@ for _name in ("shape_array", "size_array"):
 
 
 def _indices(d, size, shape=None, types=("int32", "int64", "float32", "uint8", "int8")):
-    return d.fresh(
-        d.rng.integers(0, size, shape if shape is not None else d.choose([(2,), (1, 2), (3,)])).astype(d.choose(types))
-    )
+    return d.fresh(d.rng.integers(0, size, d.choose([(2,), (1, 2), (3,)]) if shape is None else shape).astype(d.choose(types)))
 
 
 def _take_draw(d):
@@ -477,10 +461,9 @@ def _dense_draw(d):
     hidden, kind = d.integer(1, 3), (str(d.value(x).dtype),)
     arrays = [x, d.array(types=kind, shape=(hidden, d.value(x).shape[1]), finite=True, low=-9, high=9)]
     bias = d.flip()
-    return arrays + ([d.array(types=kind, shape=(hidden,), finite=True, low=-9, high=9, stype="default")] if bias else []), {
-        "num_hidden": hidden,
-        "no_bias": not bias,
-    }
+    if bias:
+        arrays.append(d.array(types=kind, shape=(hidden,), finite=True, low=-9, high=9, stype="default"))
+    return arrays, {"num_hidden": hidden, "no_bias": not bias}
 
 
 # probabilities, in long double so that log(softmax) is right to the last digits of float64
@@ -512,39 +495,20 @@ def _axis_draw_floats(d):
 
 add("softmax", _soft_draw, dtype=first, ulps=128, smooth=True)
 add("softmin", _soft_draw, dtype=first, ulps=128, smooth=True)
-add(
-    "log_softmax",
-    _soft_draw,
-    dtype=first,
-    ulps=16,
-    smooth=True,
-    scale=lambda x, axis: np.maximum(1, np.abs(_log_softmax(x, axis)).astype(float)),  # 1 + 2e-12 is 1 in float32
-    strict=True,
-)
+add("log_softmax", _soft_draw, dtype=first, ulps=16, smooth=True, strict=True,
+    scale=lambda x, axis: np.maximum(1, np.abs(_log_softmax(x, axis)).astype(float)))  # 1 + 2e-12 is 1 in float32
 add("L2Normalization", lambda d: ([d.array(types=FLOATS, finite=True, low=-9, high=9, ndims=(2,))], {}), dtype=first, ulps=32,
     smooth=True)
-add(
-    "LayerNorm",
-    lambda d: (
-        lambda key, n: (
-            [
-                key,
-                d.array(types=(str(d.value(key).dtype),), shape=(n,), finite=True, low=-2, high=2, stype="default"),
-                d.array(types=(str(d.value(key).dtype),), shape=(n,), finite=True, low=-2, high=2, stype="default"),
-            ],
-            {},
-        )
-    )(
-        *(lambda key: (key, d.value(key).shape[-1]))(
-            d.array(types=("float32", "float64"), finite=True, low=-9, high=9, ndims=(2,))
-        )
-    ),
-    ulps=256,
-    smooth=True,
-    scale=lambda x, g, b: (
-        (np.abs(x).max(-1, keepdims=True) + 1) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * np.abs(g) + np.abs(b)
-    ),
-)
+
+
+def _layer_norm_draw(d):
+    key = d.array(types=("float32", "float64"), finite=True, low=-9, high=9, ndims=(2,))
+    kind, width = (str(d.value(key).dtype),), d.value(key).shape[-1:]
+    return [key, *(d.array(types=kind, shape=width, finite=True, low=-2, high=2, stype="default") for _ in range(2))], {}
+
+
+add("LayerNorm", _layer_norm_draw, ulps=256, smooth=True, scale=lambda x, g, b: (
+    (np.abs(x).max(-1, keepdims=True) + 1) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * np.abs(g) + np.abs(b)))
 
 
 # operators without a reference: on their samples, so that the ways of running are compared

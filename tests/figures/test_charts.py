@@ -10,11 +10,13 @@ import pytest
 import sparsekit as mx
 from sparsekit.base import displays
 from sparsekit.figures.bars import bars_figure
+from sparsekit.figures.cable import Crossed, Server, cable_figure
 from sparsekit.figures.curves import curves_figure
 from sparsekit.figures.fixes import fixes_figure
 from sparsekit.figures.marks import Dots, Line, Rect, Table
 from sparsekit.figures.monitor import monitor
 from sparsekit.figures.page import html_page
+from sparsekit.figures.row_age import row_age_figure
 from sparsekit.figures.touched import touched_figure
 from sparsekit.figures.turns import turns_figure
 from sparsekit.figures.xray import xray
@@ -79,6 +81,13 @@ def test_any_curves_are_drawn(name):
     for curves in ({}, {"a": []}, {"a": [None]}, {name: [1, float("nan"), "x", 1e308], "b": [5]}, {"a": [3, 3, 3]}):
         drawn(curves_figure(curves, name, name, name))
     drawn(curves_figure({str(place): [place] for place in range(20)}))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_stay_text(name):
+    drawn(touched_figure({name: (GRADIENT, 1)}, name))
+    drawn(row_age_figure([0, -1, 70], {name: [True, False, True]}, title=name))
+    drawn(cable_figure([Crossed(name, 9, 36, (1.0, 8.0, "sparse"), (1.0, 8.0, "sparse"), [Server(name, 9, 1.0, 1.0)])]))
 
 
 TURNS = [{"name": "dense", "ratios": [1.0], "ratio": None, "low": None, "high": None},

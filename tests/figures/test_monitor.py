@@ -159,32 +159,6 @@ def test_each_panel_draws_what_was_recorded_and_the_table_says_it():
     assert alone.notes == ("Not recorded: rows touched, density of the gradients, bytes of the gradients.",)
 
 
-def test_a_step_of_one_call_is_seen_as_that_of_four_lines():
-    """TrainStep leaves the gradients that the monitor reads, also when its step is compiled."""
-    seen = {}
-    for way in ("lines", "TrainStep"):
-        net = mx.gluon.nn.Dense(1, in_units=500, weight_grad_stype="row_sparse")
-        net.initialize(mx.init.One())
-        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
-        loss_fn = mx.gluon.loss.L2Loss()
-        step = mx.gluon.TrainStep(net, loss_fn, trainer)
-        with monitor(trainer) as seen[way]:
-            for i in range(6):
-                data = mx.nd.sparse.csr_matrix((np.ones(2 + i), np.arange(2 + i), [0, 1, 2 + i]), shape=(2, 500), dtype="float32")
-                label = mx.nd.ones((2, 1))
-                if way == "lines":
-                    with mx.autograd.record():
-                        loss = loss_fn(net(data), label)
-                    loss.backward()
-                    trainer.step(2)
-                else:
-                    loss = step(data, label)
-                seen[way].step(loss)
-    one, other = (found.data for found in seen.values())
-    assert [one[name] for name in ("loss", "rows", "density")] == [other[name] for name in ("loss", "rows", "density")]
-    assert one["rows"] == list(range(2, 8))
-
-
 def test_the_first_step_is_told_apart(clock):
     with monitor() as seen:
         for seconds in (0.5, 0.01, 0.01):

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sparsekit as mx
 from sparsekit.base.displays import NO_OPERATORS
 from sparsekit.base.formatting import format_share
 from sparsekit.figures import html_page
@@ -83,26 +82,6 @@ def test_a_timeline_says_the_same_in_words_picture_and_table(layout):
     assert shares_of_words(shown.finding) == shares_of_picture(shown) == expected
     assert {row[0]: row[5] for row in shown.table.rows if row[0] in totals} == expected
     assert sum(int(row[3].replace(",", "")) for row in shown.table.rows) == len(records)
-
-
-def test_a_real_profile_says_the_same_everywhere():
-    data = mx.nd.sparse.csr_matrix(mx.nd.array([[0, 2, 0, 0], [0, 0, 3, 0], [1, 0, 0, 4]]))
-    net = mx.gluon.nn.Dense(8, in_units=4, activation="relu")
-    net.initialize()
-    trainer = mx.gluon.Trainer(net.collect_params(), "adam")
-    with mx.Profiler() as prof:
-        for _ in range(5):
-            with mx.autograd.record():
-                loss = net(data).sum()
-            loss.backward()
-            trainer.step(3)
-            prof.step()
-    shown = prof.timeline(rows=1000)
-    totals = {row["lane"]: row["self"] for row in prof.table(group_by="lane").rows if row["lane"] not in APART}
-    expected = {lane: format_share(own, sum(totals.values())) for lane, own in totals.items() if own > 0}
-    assert shares_of_words(shown.finding) == shares_of_picture(shown) == expected
-    assert re.search(r"Magnified [\d.,]+ times: step \d of 5, the median one", shown.panels[1].title)
-    assert shown.svg() == prof.timeline(rows=1000).svg()
 
 
 def test_a_span_of_the_user_is_no_operator():

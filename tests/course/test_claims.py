@@ -116,22 +116,6 @@ def test_a_loop_compared_with_itself_has_no_detectable_difference():
     assert "no detectable difference" in printed(cell_with("08_profiling", "'the same again'"))
 
 
-def test_no_winner_within_two_standard_errors():
-    """Of a difference between models that answered the same pairs: its error follows from the pairs that one alone has right."""
-    said = printed(cell_with("06_recommenders", "too close to call"))
-    shares = {name: float(share) / 100 for name, share in re.findall(r"(\w+) +([\d.]+)% of unseen pairs correct", said)}
-    tested, best, won, second, lost = re.search(
-        r"of ([\d,]+) pairs, only (\w+) is right on ([\d,]+) and only (\w+) on ([\d,]+)", said).groups()
-    tested, won, lost = map(value, (tested, won, lost))
-    assert shares[best] >= shares[second] >= max(share for name, share in shares.items() if name not in (best, second))
-    lead = (won - lost) / tested
-    assert lead == pytest.approx(shares[best] - shares[second], abs=0.0011)
-    error = math.sqrt((won + lost) / tested - lead ** 2) / math.sqrt(tested)
-    assert float(re.search(r"standard error of ([\d.]+)%", said)[1]) == pytest.approx(100 * error, abs=0.006)
-    answer = printed(cell_with("06_recommenders", "mx.reveal('wide_deep_best'"))
-    assert re.search(r"answer: ([\w ]+)\.", answer)[1] == ("too close to call" if lead <= 2 * error else best)
-
-
 def test_the_network_of_the_original_does_not_learn_and_another_does():
     """The loss of the original is that of a guess; with two sigmoids it has a bound; with one and Adam it is far below ln 2."""
     said = printed(cell_with("03_train_gluon", "def learn("))

@@ -145,20 +145,6 @@ def test_settings_are_chosen_without_the_test_part(monkeypatch):
     assert "--learning-rate 0.4 --epochs" in said[-1]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_hybridized_example_is_the_same(name):
-    kind = kept_data.kind_of(name)
-    outcomes = []
-    data = None
-    for words in (["--hybridize"], ["--no-hybridize"]):
-        options = options_of(name, *words, epochs=0)
-        data = kind.load(options) if data is None else data
-        example = kind(data, options)
-        mx.random.seed(1)
-        outcomes.append(running.measure(example, [batch for batch, _ in zip(example.batches(), range(4), strict=False)]))
-    assert outcomes[0].losses == outcomes[1].losses
-
-
 #: Operators of a step of each example, from forward pass to update, all of which the table runs, and how many Python runs.
 STEPS = {"linear_classification": (12, 0), "factorization_machine": (36, 0), "matrix_factorization": (31, 0),
          "wide_and_deep": (37, 0), "language_model": (82, 0)}

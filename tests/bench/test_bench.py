@@ -25,10 +25,6 @@ def no_pause(monkeypatch):
     monkeypatch.setattr(harness, "PAUSE", 0)
 
 
-def test_the_first_round_does_not_count():
-    assert contender("a", [100.0, 1.0, 2.0]).values == [1.0, 2.0]
-
-
 def test_contenders_take_turns():
     order = []
     harness.take_turns([harness.Contender(name, lambda name=name: order.append(name) or 1.0) for name in "ab"], 2, 0)
@@ -50,19 +46,15 @@ def test_report_gives_medians_and_both_ratios(tmp_path):
 
 
 def test_a_worker_that_ends_is_a_named_error():
-    with (
-        harness.Worker("mute", [sys.executable, "-c", "pass"]) as worker,
-        pytest.raises(SparsekitError, match=r"mute ended(.|\n)*Hint"),
-    ):
+    with (harness.Worker("mute", [sys.executable, "-c", "pass"]) as worker,
+          pytest.raises(SparsekitError, match=r"mute ended(.|\n)*Hint")):
         worker.ask("info")
 
 
 def test_a_worker_that_cannot_is_a_named_error():
     program = 'import sys; sys.stdin.readline(); print(\'{"error": "no"}\', flush=True); sys.stdin.read()'
-    with (
-        harness.Worker("poor", [sys.executable, "-c", program]) as worker,
-        pytest.raises(SparsekitError, match="poor could not run 'epoch': no"),
-    ):
+    with (harness.Worker("poor", [sys.executable, "-c", program]) as worker,
+          pytest.raises(SparsekitError, match="poor could not run 'epoch': no")):
         worker.ask("epoch")
 
 

@@ -2,16 +2,14 @@
 
 import asyncio
 import json
-import os
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sparsekit import bench
-from sparsekit.base.errors import MissingPackageError, SparsekitError
+from sparsekit.base.errors import MissingPackageError
 from sparsekit.bench import dist
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,11 +20,6 @@ def test_without_ray_it_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingPackageError, match=r"sparsekit\[dist\]"):
         bench.main(["dist", "--quick"])
-
-
-def test_rivals_are_refused():
-    with pytest.raises(SparsekitError, match="only this library"):
-        bench.main(["dist", "--quick", "--rival", "torch=python"])
 
 
 def test_what_the_cores_allow():
@@ -46,13 +39,6 @@ def test_batches_are_the_same_for_whoever_asks_and_follow_the_law_of_words():
     assert abs((first < 316).mean() - 0.5) < 0.05   # as many in 0 to 316 as in 316 to 100,000
 
 
-def test_a_batch_needs_the_rows_of_its_columns():
-    data, label, rows = dist._batch(1, 2, 500, 8, 5)
-    assert (rows.asnumpy() == np.unique(data.indices.asnumpy())).all()
-    assert data.shape == (8, 500)
-    assert label.shape == (8, 1)
-
-
 def test_the_record_keeps_what_counts_do_not_change():
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     assert record["cores"] == 2
@@ -60,14 +46,6 @@ def test_the_record_keeps_what_counts_do_not_change():
     assert whole["median"] == 160.0
     assert rows["max"] <= 0.35
     assert rows["min"] == rows["max"]   # bytes are counted, and batches are the same in each round
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads a clock of Linux")
-def test_processor_time_of_processes_is_counted_finer_than_a_step():
-    before, used = time.process_time(), dist._time_of(os.getpid())
-    assert before <= used <= time.process_time()
-    assert dist._time_of(os.getpid()) > used
-    assert dist._time_of(2**22 + 1) == 0.0   # there is no such process
 
 
 def test_plain_servers_wait_for_both_workers_in_each_step():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sparsekit import bench
-from sparsekit.base.errors import DataFileError, SparsekitError
+from sparsekit.base.errors import DataFileError
 from sparsekit.bench import benches, page
 from sparsekit.profiler import load
 from sparsekit.profiler.contracts import expect
@@ -77,13 +77,3 @@ def test_what_is_no_record_is_refused(tmp_path, text):
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DataFileError, match=r"x\.json"):
         page.main([str(file), "-o", str(tmp_path / "page.html")])
-
-
-def test_a_page_needs_a_folder(tmp_path):
-    with pytest.raises(DataFileError, match="no folder"):
-        page.main(["-o", str(tmp_path / "absent" / "page.html")])
-
-
-def test_the_variants_have_no_rivals():
-    with pytest.raises(SparsekitError, match="measures only this library"):
-        benches.BENCHES["variants"]({"torch": "python"}, quick=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sparsekit.figures.answers import given, script
 from sparsekit.figures.array import array_figure
 from sparsekit.figures.svg import to_svg
 from sparsekit.figures.touched import touched_figure
 from sparsekit.figures.xray import xray
-from tests.figures.gallery import HOSTILE, asking, everything, played
+from tests.figures.gallery import asking, everything, played
 
 from .gallery import made
 
@@ -157,16 +155,6 @@ def test_frames_are_played_and_reduced_motion_shows_the_last(open_page):
     assert moving.get_by_label("Play or pause").inner_text() == "play"
 
 
-def test_hostile_names_stay_words(open_page):
-    page = open_page(*[everything(name, name) for name in HOSTILE])
-    assert page.locator("img").count() == 0
-    figures = page.locator("figure[data-figure]")
-    assert figures.count() == len(HOSTILE)
-    for place in range(len(HOSTILE)):
-        figures.nth(place).locator("[data-key='key 0']").first.hover()
-        assert figures.nth(place).locator(".tip").inner_text()
-
-
 CELL = """
 from tests.figures.gallery import asking
 live = asking().live()
@@ -221,13 +209,6 @@ def test_a_page_steps_through_a_large_array_and_edits_a_small_one_as_computed_be
     small = open_page(array_figure(made["SMALL"]))
     small.locator("select").select_option(index=1)
     assert "1 fewer stored value" in small.locator(PICTURE).text_content()
-
-
-def test_odd_and_hostile_arrays_are_shown(open_page):
-    empty = {"stype": "csr", "shape": (0, 0), "data": np.zeros(0), "indices": np.zeros(0, int), "indptr": np.zeros(1, int)}
-    hostile = {**made["SMALL"], "data": np.array([*HOSTILE[:7], *"x" * 8], dtype=object)}
-    page = open_page(array_figure(empty), array_figure(hostile, HOSTILE[2]))
-    assert page.locator("[data-ready]").count() == 1
 
 
 MEMORY = """

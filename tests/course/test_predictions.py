@@ -39,13 +39,6 @@ def test_a_guess_is_kept_and_compared():
     assert question.state == "wrong"
 
 
-def test_a_guess_that_comes_later_is_compared_at_once():
-    question = mx.predict("grad_mb", QUESTION, unit="MB")
-    mx.reveal("grad_mb", 0.065)
-    assert question.answer("65 kB").startswith("Right:")
-    assert entry("grad_mb")["right"] is True
-
-
 def test_an_earlier_session_is_remembered():
     mx.predict("grad_mb", QUESTION, unit="MB", guess=0.06)
     again = mx.predict("grad_mb", QUESTION, unit="MB")
@@ -69,15 +62,6 @@ def test_options():
         "You said “forward”, but the answer is “backward”. Its input is sparse.")
     html = question._repr_mimebundle_()["text/html"]
     assert "<details><summary>Possible answers</summary><ul><li>forward</li>" in html
-
-
-def test_what_a_question_looks_like_without_a_kernel():
-    question = mx.predict("grad_mb", QUESTION, unit="MB")
-    assert question._repr_mimebundle_() == {
-        "text/plain": "Predict: How many megabytes does `weight.grad` take? (a number, in MB)",
-        "text/html": "<p><strong>Predict.</strong> How many megabytes does <code>weight.grad</code> take? "
-                     "<em>(a number, in MB)</em></p>",
-    }
 
 
 HOSTILE = "<img src=x onerror=alert(1)> `<script>` \"'&\x00\ud800"

@@ -11,7 +11,7 @@ from sparsekit.course.checks import CHECKS
 from sparsekit.course.contents import contents
 from sparsekit.course.questions import questions
 
-from .notebooks import NAMES, QUIZ, cells, code, lines, printed
+from .notebooks import NAMES, QUIZ, code, lines, printed
 
 KEYS = {"predict": {"question", "answer", "unit", "options", "within", "tie", "because", "wrong"},
         "exercise": {"answer", "what", "unit", "within", "right", "wrong"}}
@@ -52,11 +52,6 @@ def test_a_cell_that_asks_or_compares_holds_nothing_else(name):
             assert bool(value) != ("answer" in questions(name)["predict"][name_of])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_question_is_left_in_the_text(name):
-    assert not any("**Predict" in cell.source for cell in cells(name) if cell.cell_type == "markdown")
-
-
 def test_few_lines_are_of_the_quiz():
     every = [cell for name in NAMES for cell in code(name)]
     quiz = sum(lines(cell) for cell in every if QUIZ.search(cell.source))
@@ -84,21 +79,3 @@ def test_the_right_answer_is_no_misconception(name, key, entry):
         for wrong, why in entry.get("wrong", ()):
             if not isinstance(wrong, str):
                 assert not compare(wrong, value, within=entry.get("within", 0.1)).right, (value, wrong, why)
-
-
-@pytest.mark.parametrize(("name", "key", "entry"), PREDICTIONS, ids=IDS)
-def test_every_wrong_answer_of_the_committed_output_is_a_known_one(name, key, entry):
-    (cell,) = (cell for cell in code(name) if f"mx.reveal('{key}'" in cell.source)
-    assert printed(cell).count("If you say") >= len(entry.get("wrong", ()))
-
-
-#: Notebooks that were cut down.
-SHORT = ("01_csr", "02_row_sparse")
-
-
-@pytest.mark.parametrize("name", SHORT)
-def test_a_short_notebook_asks_little_and_hardly_for_numbers(name):
-    assert len(cells(name)) <= 60
-    asked = questions(name)["predict"].values()
-    assert len(asked) in (3, 4)
-    assert sum("options" not in entry for entry in asked) <= len(asked) / 2

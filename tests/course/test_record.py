@@ -60,15 +60,6 @@ def test_off_writes_nothing(tmp_path, monkeypatch):
     assert "a" in record.read("other notebooks")
 
 
-def test_the_default_folder(tmp_path, monkeypatch):
-    monkeypatch.delenv("SPARSEKIT_PROGRESS")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert record.folder() == tmp_path / "sparsekit" / "progress"
-    monkeypatch.setenv("XDG_DATA_HOME", "relative")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert record.folder() == tmp_path / ".local" / "share" / "sparsekit" / "progress"
-
-
 def test_entries_of_two_kernels_are_all_kept(kept):
     mx.predict("a", guess=3)
     subprocess.run([sys.executable, "-c", "import sparsekit as mx\nmx.predict('b', guess=3)"], check=True, timeout=400,

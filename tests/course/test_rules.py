@@ -10,16 +10,10 @@ import sparsekit as mx
 optimizers = mx.optimizer
 
 #: The optimizers of notebook 07, with settings, and whether the lazy update is exact, also for rows that never had a gradient.
-CANDIDATES = {
-    "SGD": (optimizers.SGD, {}, True),
-    "SGD, momentum": (optimizers.SGD, {"momentum": 0.9}, False),
-    "SGD, weight decay": (optimizers.SGD, {"wd": 0.1}, False),
-    "AdaGrad": (optimizers.AdaGrad, {}, True),
-    "AdaGrad, weight decay": (optimizers.AdaGrad, {"wd": 0.1}, False),
-    "Adam": (optimizers.Adam, {}, False),
-    "RMSProp": (optimizers.RMSProp, {}, False),
-    "Ftrl": (optimizers.Ftrl, {}, False),
-}
+CANDIDATES = {"SGD": (optimizers.SGD, {}, True), "SGD, momentum": (optimizers.SGD, {"momentum": 0.9}, False),
+              "SGD, weight decay": (optimizers.SGD, {"wd": 0.1}, False), "AdaGrad": (optimizers.AdaGrad, {}, True),
+              "AdaGrad, weight decay": (optimizers.AdaGrad, {"wd": 0.1}, False), "Adam": (optimizers.Adam, {}, False),
+              "RMSProp": (optimizers.RMSProp, {}, False), "Ftrl": (optimizers.Ftrl, {}, False)}
 
 
 def flat(state):
@@ -66,59 +60,12 @@ def test_a_lazy_update_is_exact_if_a_zero_gradient_changes_nothing(make, setting
         assert same(flat(lazy[2]), flat(full[2]))
 
 
-@pytest.mark.parametrize(("make", "settings", "exact"), CANDIDATES.values(), ids=CANDIDATES)
-def test_of_the_first_update_too(make, settings, exact):
-    """The rule as the notebook puts it: applied to a row that has had no gradient."""
-    optimizer = make(learning_rate=0.1, lazy_update=False, **settings)
-    weight = mx.nd.array(START)
-    state = optimizer.create_state(0, weight)
-    optimizer.update(0, weight, mx.nd.sparse.zeros("row_sparse", START.shape), state)
-    moved = not np.array_equal(weight.asnumpy(), START)
-    assert not (exact and moved)
-    assert moved == ("wd" in settings or make is optimizers.Ftrl)
-
-
 def test_lazy_ftrl_leaves_what_the_full_update_sets_to_zero():
     lazy, full = (trained(optimizers.Ftrl, {}, kind, START)[0].asnumpy() for kind in (True, False))
     assert np.array_equal(lazy[-1], START[-1])
     assert not full[-1].any()
     zeros = np.zeros_like(START)
     assert same(*([trained(optimizers.Ftrl, {}, kind, zeros)[0]] for kind in (True, False)))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_row_of_the_gradient_is_stored_for_each_column_that_holds_something(seed):
-    draw = np.random.default_rng(seed)
-    values = draw.normal(size=(4, 30)) * (draw.random((4, 30)) < 0.1)
-    weight = mx.nd.ones((30, 2))
-    weight.attach_grad(stype="row_sparse")
-    with mx.autograd.record():
-        out = mx.nd.dot(mx.nd.sparse.csr_matrix(values, dtype="float32"), weight).sum()
-    out.backward()
-    assert weight.grad.indices.asnumpy().tolist() == np.flatnonzero(values.any(axis=0)).tolist()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_gradient_of_an_embedding_has_a_row_for_each_different_word(seed):
-    words = np.random.default_rng(seed).integers(0, 50, (3, 8))
-    layer = mx.gluon.nn.Embedding(50, 4, sparse_grad=True)
-    layer.initialize()
-    with mx.autograd.record():
-        loss = layer(mx.nd.array(words, dtype="int32")).sum()
-    loss.backward()
-    assert layer.weight.grad().indices.asnumpy().tolist() == np.unique(words).tolist()
-
-
-def test_if_zero_does_not_stay_zero_the_result_is_dense():
-    x = mx.nd.sparse.csr_matrix([[0, 0.5], [0.25, 0]])
-    dense = {"cos": mx.nd.cos, "exp": mx.nd.exp, "plus": lambda x: x + 1, "power 0": lambda x: x ** 0, "equal": lambda x: x == 0}
-    sparse = {"sin": mx.nd.sin, "sqrt": mx.nd.sqrt, "times": lambda x: x * 3, "power 2": lambda x: x ** 2, "log1p": mx.nd.log1p}
-    for stype, functions in (("default", dense), ("csr", sparse)):
-        for name, function in functions.items():
-            with mx.config.set(densify="allow"):
-                made = function(x)
-            assert made.stype == stype, name
-            assert (made.asnumpy()[0, 0] == 0) == (stype == "csr"), name
 
 
 @pytest.mark.parametrize("index", ["int32", "int64"])

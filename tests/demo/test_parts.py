@@ -15,7 +15,7 @@ import pytest
 from sparsekit.base import machine
 from sparsekit.base import progress as base_progress
 from sparsekit.base.machine import available_memory
-from sparsekit.demo import command, compare, progress
+from sparsekit.demo import compare, progress
 from sparsekit.demo.page import typical
 from sparsekit.demo.settings import Settings
 from sparsekit.demo.training import Outcome
@@ -142,13 +142,6 @@ def test_the_conclusion_follows_the_figures(ratio, says):
     assert "dense" not in compare.conclusion([outcome(2, [1.0])], True)
 
 
-def test_the_conclusion_without_times_has_bytes_only():
-    for outcomes in ([outcome(0, [1.0]), outcome(2, [1.0], (0.5, 0.4, 0.6))], [outcome(2, [1.0])]):
-        said = compare.conclusion(outcomes, True, timed=False)
-        assert "2.00 kB" in said
-        assert not any(word in said for word in ("µs", " s ", "×", "fast", "speed"))
-
-
 def record(name, lane, start, duration, own=None, kind="op"):
     return {"name": name, "lane": lane, "start": start, "duration": duration, "self": duration if own is None else own,
             "kind": kind}
@@ -202,15 +195,3 @@ def test_what_other_programs_use_is_all_work_but_our_own(tmp_path):
     assert found is not None
     assert 100 < found < 100 / 0.05
     assert machine.OtherLoad(tmp_path / "none").cores() is None
-
-
-def test_the_one_number_of_the_report_is_of_bytes():
-    sparse = outcome(2, [1.0])._replace(gradient=8)
-    assert compare.headline([outcome(0, [1.0]), sparse])[0] == "100× smaller"
-    assert compare.headline([sparse]) == ("8 B", "for the gradient of the row-sparse gradient")
-
-
-def test_a_number_stays_with_its_unit():
-    text = command.wrapped("word " * 18 + "takes 12.5 MB")
-    assert text.splitlines()[-1] == "12.5 MB"
-    assert "\xa0" not in text

@@ -105,13 +105,6 @@ def test_processes_of_ray_end_with_the_one_that_has_started_them(folder, process
     assert [one.poll() for one in others] == [None] * len(others)
 
 
-def test_a_renamed_process_shows_another_name(process):
-    """What the others of these tests rely on."""
-    one = process(MARK, RENAMED + WAITS)
-    assert Path(f"/proc/{one.pid}/cmdline").read_bytes().startswith(b"ray::Agent\0")
-    assert (one.pid, head.start_time(one.pid)) in head.processes_of(MARK)
-
-
 def test_processes_whose_parent_has_ended_end_too(folder, process):
     left = int(process(MARK, LEFT).said)
     others = int(process(None, LEFT).said)

@@ -71,13 +71,6 @@ def test_a_temporary_folder_that_a_killed_run_has_left_goes_and_that_of_a_living
         assert sorted(tmp_path.iterdir()) == sorted([young, Path(place)])
 
 
-def test_a_temporary_folder_is_removed():
-    with launch.job_folder(None, None) as place:
-        assert Path(place).is_dir()
-    assert not Path(place).exists()
-    assert folder_of(None, None, False) is None
-
-
 def test_folders_that_do_not_fit(tmp_path):
     with pytest.raises(mx.DataFileError, match="There is no run to continue"):
         folder_of(tmp_path, True)
@@ -118,17 +111,6 @@ def test_what_a_process_and_its_children_print_goes_to_the_files(tmp_path):
     subprocess.run([sys.executable, "-c", program], check=True)
     assert (tmp_path / "rank-3.out").read_text() == "one\nthree\n"
     assert (tmp_path / "rank-3.err").read_text() == "two\n"
-
-
-def test_the_command_reads_its_options_and_leaves_the_rest_to_the_script():
-    given = launch.parser().parse_args(["-n", "3", "--folder", "job", "train.py", "-s", "5", "--lr", "1"])
-    assert (given.workers, given.servers, given.folder, given.script) == (3, 2, Path("job"), "train.py")
-    assert given.arguments == ["-s", "5", "--lr", "1"]
-
-
-def test_a_missing_script_is_an_error(tmp_path):
-    with pytest.raises(mx.DataFileError, match="There is no script"):
-        launch.main([str(tmp_path / "no.py")])
 
 
 def test_a_script_runs_as_python_would_run_it(tmp_path, monkeypatch, capsys):

@@ -138,28 +138,6 @@ def test_fit_moves_the_rows_of_batches_in_one_round_trip_a_step():
     assert moved == {"round_trips": 1, "bytes_sent": 12 * used[2] + 8 + 4 * used[3], "bytes_received": 8 * used[3] + 8}
 
 
-def test_sums_of_gradients_with_steps_on_the_contexts(monkeypatch):
-    monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "0")
-
-    def dense_model():
-        data = mx.sym.Variable("data", stype="csr")
-        return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(data, num_hidden=2, name="fc"), name="softmax")
-
-    def train(kvstore, contexts, reader):
-        mod = mx.mod.Module(dense_model(), context=contexts)
-        mod.bind(reader.provide_data, reader.provide_label)
-        mod.init_params(mx.init.Constant(0.1))
-        mod.init_optimizer(kvstore=kvstore, optimizer="adam", optimizer_params={"learning_rate": 0.1})
-        for batch in reader:
-            mod.forward_backward(batch)
-            mod.update()
-        return arrays(mod)
-
-    wanted = train("local", [mx.cpu(0), mx.cpu(1)], whole(np.arange(SAMPLES), BATCH * 2))
-    found = LocalCluster(2, 2).run(lambda: train("dist_sync", [mx.cpu()], iterator(mx.kv.create("dist_sync").rank, 2)))
-    same(found, wanted)
-
-
 def test_checkpoints_have_whole_weights_and_states(tmp_path):
     def worker():
         kv = mx.kv.create("dist_sync")

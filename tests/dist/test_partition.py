@@ -68,12 +68,10 @@ def busiest(ids, rows, shards):
 
 
 #: Rows that batches touch: the first rows of a vocabulary most; those of one field of several; every 4,096th.
-TOUCHED = {
-    "log-uniform": lambda draw: np.expm1(draw.random(200_000) * np.log(2_000_000)).astype(np.int64),
-    "zipf": lambda draw: draw.zipf(1.2, 200_000),
-    "every eighth": lambda draw: 8 * np.expm1(draw.random(200_000) * np.log(250_000)).astype(np.int64),
-    "every 4,096th": lambda draw: 4096 * draw.integers(0, 20_000, 20_000),
-}
+TOUCHED = {"log-uniform": lambda draw: np.expm1(draw.random(200_000) * np.log(2_000_000)).astype(np.int64),
+           "zipf": lambda draw: draw.zipf(1.2, 200_000),
+           "every eighth": lambda draw: 8 * np.expm1(draw.random(200_000) * np.log(250_000)).astype(np.int64),
+           "every 4,096th": lambda draw: 4096 * draw.integers(0, 20_000, 20_000)}
 
 
 @pytest.mark.parametrize("kind", TOUCHED)
@@ -121,13 +119,3 @@ def test_row_numbers_travel_in_four_bytes_where_they_fit():
     for rows, dtype in ((2**31 - 1, np.int32), (2**31, np.int64)):
         (part,) = Partition("w", KeySpec((rows, 1), "float32", "row_sparse", "whole:0"), 1).split(np.array([1, 2]))
         assert part.rows.dtype == dtype
-
-
-def test_the_last_split_is_remembered_for_the_same_rows_alone():
-    partition, rows = Partition("w", KeySpec((100, 1), "float32", "row_sparse"), 2), np.arange(0, 100, 3)
-    parts = partition.split(rows)
-    assert partition.split(rows.astype(np.int32)) is parts
-    rows[5] += 1  # the array is the caller's
-    again = partition.split(rows)
-    assert sum(len(part.rows) for part in again) == len(rows)
-    assert any(not np.array_equal(one.rows, other.rows) for one, other in zip(parts, again, strict=True))

@@ -230,19 +230,6 @@ def test_merging_says_what_it_cannot_merge(run):
             act()
 
 
-def test_profiles_without_servers_begin_together():
-    with mx.Profiler() as one:
-        mx.nd.ones((2, 3)) + 1
-    with mx.Profiler() as other:
-        mx.nd.ones((2, 3)) * 2
-    merged = mx.profiler.merge({"one": one, "other": other})
-    about = [(process.name, process.offset, process.error) for process in merged.processes]
-    assert about == [("one", 0.0, None), ("other", 0.0, None)]
-    assert [record["start"] for record in merged.process("other").records] == [record["start"] for record in other.records]
-    assert len({record["thread"] for record in merged.records}) == 2
-    assert "one" in merged.timeline().svg()
-
-
 def test_a_worker_may_profile_itself_and_stays_aligned_when_it_pauses():
     def work():
         kv = mx.kv.create("dist_sync")
@@ -306,17 +293,6 @@ def test_staleness_counts_the_steps_of_others_that_a_gradient_did_not_know():
 
 
 # pictures
-
-
-def test_the_picture_has_the_lanes_of_each_process(run):
-    names = ("worker 0", "worker 1", "server 0", "server 1")
-    shown = run[0].timeline()
-    for words in (*names, "wait", "apply"):
-        assert words in shown.svg()
-    for words in ("Worker 0 spent", "mostly for rank 1"):
-        assert words in shown.alt
-    assert shown.svg() == run[0].timeline().svg()
-    assert {row[0] for row in shown.table.rows} == set(names)
 
 
 def test_the_report_has_all_processes(run, tmp_path):

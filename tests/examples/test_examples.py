@@ -145,20 +145,6 @@ def test_settings_are_chosen_without_the_test_part(monkeypatch):
     assert "--learning-rate 0.4 --epochs" in said[-1]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_hybridized_example_is_the_same(name):
-    kind = kept_data.kind_of(name)
-    outcomes = []
-    data = None
-    for words in (["--hybridize"], ["--no-hybridize"]):
-        options = options_of(name, *words, epochs=0)
-        data = kind.load(options) if data is None else data
-        example = kind(data, options)
-        mx.random.seed(1)
-        outcomes.append(running.measure(example, [batch for batch, _ in zip(example.batches(), range(4), strict=False)]))
-    assert outcomes[0].losses == outcomes[1].losses
-
-
 #: Operators of a step of each example, from forward pass to update, all of which the table runs, and how many Python runs.
 STEPS = {"linear_classification": (12, 0), "factorization_machine": (36, 0), "matrix_factorization": (31, 0),
          "wide_and_deep": (37, 0), "language_model": (82, 0)}
@@ -206,19 +192,6 @@ def calls_from_now(monkeypatch, owner, name):
     return found
 
 
-def test_another_trainer_is_what_the_next_steps_use():
-    kind, options = kept_data.kind_of("linear_classification"), options_of("linear_classification")
-    example = kind(kind.load(options), options)
-    before = example.trainer
-    example.trainer = mx.gluon.Trainer(example.model.collect_params(), "sgd", {"learning_rate": 0.0})
-    weights = [parameter.data().asnumpy() for parameter in example.model.collect_params().values()]
-    for batch, _ in zip(example.batches(), range(4), strict=False):
-        example.step(batch)
-    after = [parameter.data().asnumpy() for parameter in example.model.collect_params().values()]
-    assert all((one == other).all() for one, other in zip(weights, after, strict=True))
-    assert before is not example.trainer
-
-
 def test_a_profile_is_written(tmp_path, capsys):
     trace = tmp_path / "trace.json"
     module = importlib.import_module("sparsekit.examples.matrix_factorization")
@@ -235,15 +208,6 @@ def test_a_profile_is_written(tmp_path, capsys):
 def test_mistakes_are_named(words, message, capsys):
     assert importlib.import_module("sparsekit.examples.matrix_factorization").main(words) == 2
     assert message in capsys.readouterr().err
-
-
-def test_help_says_what_there_is(capsys):
-    for name in NAMES:
-        with pytest.raises(SystemExit) as leaving:
-            importlib.import_module(f"sparsekit.examples.{name}").main(["--help"])
-        assert leaving.value.code == 0
-        said = capsys.readouterr().out
-        assert all(word in said for word in ("--epochs", "--profile", "--hybridize", "--seed", "--quick", "--choose"))
 
 
 def test_a_relation_needs_packages_with_enough_documentation(monkeypatch):
@@ -325,18 +289,6 @@ def test_the_gradient_of_sampled_losses_approaches_the_full_one():
         loss.backward()
         mean += hidden.grad.asnumpy() / 400
     np.testing.assert_allclose(mean, full, atol=0.08)
-
-
-def test_gradients_are_row_sparse_and_name_the_candidates():
-    mx.random.seed(4)
-    layer, target = layer_of(100, 3), np.array([5, 7])
-    candidates = sampled_softmax.draw_candidates(target, 10, 100)
-    with mx.autograd.record():
-        loss = layer(mx.nd.ones((2, 3)), *candidates)
-    loss.backward()
-    gradient = layer.weight.weight.grad()
-    assert gradient.stype == "row_sparse"
-    assert gradient.indices.asnumpy().tolist() == sorted(set(candidates.classes.asnumpy().tolist()))
 
 
 def test_states_are_carried_and_no_gradient_flows_through_them():

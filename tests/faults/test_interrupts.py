@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-from pathlib import Path
 
 import programs
 import pytest
@@ -12,10 +11,6 @@ import pytest
 #: Interrupts of each activity that must arrive inside it: 200 in all with ``--all``, and a quarter of them by default.  Those
 #: that come too late are not counted.
 QUOTAS = {"first_calls": 16, "kernels": 50, "save": 50, "dump": 25, "digest": 30, "threads": 25, "processes": 8}
-
-
-def test_two_hundred_interrupts_are_counted():
-    assert sum(QUOTAS.values()) >= 200
 
 
 #: Forks processes that have not imported numba yet, interrupts each at its moment, and reads what became of it.
@@ -258,21 +253,6 @@ def test_interrupts_of_kernels_files_profiles_and_loaders(one_in):
     assert int(done.check()) == sum(quotas.values()) - quotas["first_calls"]
 
 
-IGNORED = """
-import signal, subprocess, sys
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-tests = ["tests/test_cli.py::test_control_c_ends_a_command_without_a_traceback",
-         "tests/profiler/test_library.py::test_an_interrupt_at_any_moment_leaves_a_sound_profile"]
-options = ["-p", "no:cacheprovider", "-p", "no:nbval", "-o", "addopts=--strict-markers --import-mode=importlib"]
-sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", *options, *tests]).returncode)
-"""
-
-
-@pytest.mark.thorough
-def test_the_suite_may_be_started_with_interrupts_ignored():
-    programs.run(IGNORED, cwd=Path(__file__).parents[2], timeout=400).check()
-
-
 #: A process that has not ended after three minutes says where it is, and fails.
 IMPORTS = """
 import faulthandler, os, random, signal, sys, time
@@ -395,39 +375,3 @@ print(last)
 
 def test_an_interrupted_import_leaves_no_lock_for_which_other_threads_wait():
     assert 40 < int(programs.run(IMPORT_LOCKS, timeout=400).check()) < 1000
-
-
-DECLARATIONS = """
-import os, sys
-import numpy
-
-for last in range(1, 420, 13):
-    pid = os.fork()
-    if not pid:
-        declared = 0
-
-        def count(frame, event, argument):
-            global declared
-            if event in ("call", "return") and frame.f_code.co_qualname == "Op.__init__":
-                declared += 1
-                if declared == last:
-                    sys.setprofile(None)
-                    raise KeyboardInterrupt
-
-        try:
-            sys.setprofile(count)
-            import sparsekit
-        except KeyboardInterrupt:
-            pass
-        sys.setprofile(None)
-        import sparsekit as mx
-        assert mx.nd.relu(mx.nd.ones((2, 2))).asnumpy().sum() == 4
-        os._exit(0)
-    assert os.waitpid(pid, 0)[1] == 0, last
-print("done")
-"""
-
-
-@pytest.mark.thorough
-def test_operators_that_an_interrupted_import_declared_are_declared_again():
-    assert programs.run(DECLARATIONS, timeout=400).check() == "done\n"

@@ -21,21 +21,3 @@ def test_odd_arguments_of_constructors_and_methods(part):
     done = programs.run(PROGRAM, str(part), str(PARTS), memory=4000 * programs.MIB, timeout=400)
     assert done.check().splitlines() == ["done"], done.stderr[-500:]
     assert int(done.stderr.split()[-2]) > 700  # calls
-
-
-def test_errors_of_functions_of_the_user_stay_theirs():
-    """``base/test_faults.py`` has more of them."""
-    import sparsekit as mx
-
-    class Own(Exception):
-        pass
-
-    def fails(*_):
-        raise Own
-
-    with pytest.raises(Own):
-        mx.gluon.data.FilterSampler(fails, [1, 2])
-    module = mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.Variable("data"), name="softmax"))
-    data = mx.io.NDArrayIter(mx.nd.array([[1.0, 0.0]]), mx.nd.array([0.0]), batch_size=1)
-    with pytest.raises(Own):
-        module.fit(data, num_epoch=1, batch_end_callback=fails)

@@ -57,32 +57,16 @@ TRACER = Tracer()
 LOCKS = (type(threading.Lock()), type(threading.RLock()))
 
 #: Context managers by the names of the functions and classes that make them.
-CASES = {
-    "Profiler": mx.Profiler,
-    "Span": lambda: recording.span("part"),
-    "scope": lambda: mx.profiler.scope("part"),
-    "Promise": mx.profiler.expect,
-    "np_shape": mx.util.np_shape,
-    "environment": lambda: mx.test_utils.environment({"SPARSEKIT_SWEPT": "1", "HOME": None}),
-    "_Switch": autograd.record,
-    "ToldPlace": lambda: program.ToldPlace(None),
-    "UpdateLane": UpdateLane,
-    "set": lambda: config.set(densify="error", densify_limit=3, check_format=False),
-    "using": lambda: rng.using(3),
-    "bulk": lambda: mx.engine.bulk(3),
-    "rehearsal": device.rehearsal,
-    "_AtWork": lambda: trace._AtWork(TRACER),
-    "aside": trace.aside,
-    "_released": lambda: composed._released(cell.base_cell),
-    "Scope": net.name_scope,
-    "Prefix": lambda: mx.name.Prefix("a_"),
-    "NameManager": mx.name.NameManager,
-    "AttrScope": lambda: mx.AttrScope(a="b"),
-    "Context": lambda: mx.cpu(1),
-    "HookHandle": handle,
-    "written": lambda: written("file"),
-    "_Background": pytest_guard._Background,
-}
+CASES = {"Profiler": mx.Profiler, "Span": lambda: recording.span("part"), "scope": lambda: mx.profiler.scope("part"),
+         "Promise": mx.profiler.expect, "np_shape": mx.util.np_shape,
+         "environment": lambda: mx.test_utils.environment({"SPARSEKIT_SWEPT": "1", "HOME": None}), "_Switch": autograd.record,
+         "ToldPlace": lambda: program.ToldPlace(None), "UpdateLane": UpdateLane,
+         "set": lambda: config.set(densify="error", densify_limit=3, check_format=False), "using": lambda: rng.using(3),
+         "bulk": lambda: mx.engine.bulk(3), "rehearsal": device.rehearsal, "_AtWork": lambda: trace._AtWork(TRACER),
+         "aside": trace.aside, "_released": lambda: composed._released(cell.base_cell), "Scope": net.name_scope,
+         "Prefix": lambda: mx.name.Prefix("a_"), "NameManager": mx.name.NameManager, "AttrScope": lambda: mx.AttrScope(a="b"),
+         "Context": lambda: mx.cpu(1), "HookHandle": handle, "written": lambda: written("file"),
+         "_Background": pytest_guard._Background}
 
 #: Which are made with a base class that the others share, or only at work inside a case above.
 SHARED = {"Scoped", "Assigned", "Pushed", "_Tracing", "_TraceContext"}
@@ -198,10 +182,6 @@ def run(manager, place):
     return None
 
 
-# A file that is dropped before anything knows of it is closed by Python, which warns of that.
-UNNOTED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_an_interrupt_at_any_instruction_leaves_nothing_changed(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -255,21 +235,6 @@ def test_a_block_is_entered_and_left_by_hand(name, tmp_path, monkeypatch):
             assert all_state(tmp_path) == expected
     finally:
         recording.stop()
-
-
-def test_blocks_by_hand_and_by_statements_are_nested():
-    switch = autograd.record()
-    switch.__enter__()
-    with autograd.pause():
-        switch.__enter__()
-        assert autograd.is_recording()
-        switch.__exit__(None, None, None)
-        assert not autograd.is_recording()
-    assert autograd.is_recording()
-    switch.__exit__(None, None, None)
-    assert not autograd.is_recording()
-    switch.__exit__(None, None, None)  # once too often: nothing is left to leave
-    assert not autograd.is_recording()
 
 
 def managers():

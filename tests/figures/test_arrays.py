@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import UnsupportedError
 from sparsekit.figures import components as parts_module
 from sparsekit.figures.array import array_figure, array_finding, array_html
 from sparsekit.figures.components import bin_density, entries_from, read_array
@@ -153,12 +152,6 @@ def test_odd_arrays_are_drawn(array):
     array_html(array)
 
 
-@pytest.mark.parametrize("wrong", [None, 3, np.zeros((2, 2)), {"stype": "csr", "shape": (1, 1)}, mx.nd.zeros((2, 2))])
-def test_what_is_no_sparse_array_is_refused_by_name(wrong):
-    with pytest.raises(UnsupportedError):
-        array_figure(wrong)
-
-
 @pytest.mark.parametrize("start", [0, 1, 7, 2990])
 def test_stored_values_are_found_by_their_position(start):
     matrix = scipy_sparse.random(300, 500, density=0.02, format="csr", random_state=0, dtype=np.float32)
@@ -229,14 +222,6 @@ def test_a_large_array_is_stepped_through():
         assert ask.select(key, {}) is None
 
 
-def test_values_that_are_no_numbers_are_shown_and_not_edited():
-    array = {"stype": "csr", "shape": (2, 2), "data": np.array(["<b>", "x"], dtype=object), "indices": np.array([0, 1]),
-             "indptr": np.array([0, 1, 2])}
-    figure = array_figure(array)
-    assert not figure.interaction.inputs
-    assert "<b>" not in figure.html()
-
-
 def test_an_array_shows_itself_in_a_notebook():
     array = mx.nd.sparse.csr_matrix(([1.0, 2, 3], [0, 2, 2], [0, 2, 3, 3]), shape=(3, 1000))
     page = array._repr_html_()
@@ -246,30 +231,6 @@ def test_an_array_shows_itself_in_a_notebook():
         assert words in page
     assert page == array._repr_html_()
     assert len(page) < 25_000
-
-
-def test_a_few_values_are_written_out():
-    few = array_figure(mx.nd.sparse.csr_matrix([[7, 0, 8.25, 0], [0, 0, 0, 0], [0, -9.5, 0, 0]]))
-    assert [mark.label for mark in few.of(Rect) if mark.panel == 0] == ["7", "8.25", "-9.5"]
-
-
-def test_a_display_that_fails_leaves_the_words(monkeypatch):
-    def fail(*_):
-        raise RuntimeError
-
-    monkeypatch.setattr("sparsekit.base.displays.call", fail)
-    array = mx.nd.sparse.zeros("csr", (2, 3))
-    assert array._repr_html_() == "<pre>&lt;CSRNDArray 2x3 @cpu(0)&gt;</pre>"
-
-
-def test_a_live_view_is_one_call_away():
-    pytest.importorskip("anywidget")
-    array = mx.nd.sparse.zeros("csr", (2, 3))
-    view = array.inspect("Empty").live()
-    assert repr(view) == "LiveFigure('Empty')"
-    data, _ = view._repr_mimebundle_()
-    assert sorted(data) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
-    assert "0 stored values" in data["text/html"]
 
 
 def test_no_number_of_a_component_is_cut_short_and_values_stand_below_their_indices():
@@ -283,7 +244,3 @@ def test_no_number_of_a_component_is_cut_short_and_values_stand_below_their_indi
             assert f">{number}<" in svg
     cells = [mark for mark in array_figure(wide).of(Rect) if mark.key == "entry 0"]
     assert {(mark.x0, mark.x1) for mark in cells} == {(cells[0].x0, cells[0].x1)}
-
-
-def test_blocks_are_64_along_each_axis_by_default():
-    assert bin_density(mx.nd.sparse.csr_matrix(np.eye(640, dtype="float32"))).counts.shape == (64, 64)

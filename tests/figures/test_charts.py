@@ -10,11 +10,13 @@ import pytest
 import sparsekit as mx
 from sparsekit.base import displays
 from sparsekit.figures.bars import bars_figure
+from sparsekit.figures.cable import Crossed, Server, cable_figure
 from sparsekit.figures.curves import curves_figure
 from sparsekit.figures.fixes import fixes_figure
 from sparsekit.figures.marks import Dots, Line, Rect, Table
 from sparsekit.figures.monitor import monitor
 from sparsekit.figures.page import html_page
+from sparsekit.figures.row_age import row_age_figure
 from sparsekit.figures.touched import touched_figure
 from sparsekit.figures.turns import turns_figure
 from sparsekit.figures.xray import xray
@@ -74,17 +76,18 @@ def test_a_value_between_gaps_is_a_dot():
     assert [path.get("d").endswith("h0") for path in root.iter("{http://www.w3.org/2000/svg}path")].count(True) == 1
 
 
-def test_long_curves_have_a_short_table():
-    shown = curves_figure({"a": range(1000)})
-    assert [cells[0] for cells in shown.table.rows][::8] == ["0", "999"]
-    assert len(shown.table.rows) == 9
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_any_curves_are_drawn(name):
     for curves in ({}, {"a": []}, {"a": [None]}, {name: [1, float("nan"), "x", 1e308], "b": [5]}, {"a": [3, 3, 3]}):
         drawn(curves_figure(curves, name, name, name))
     drawn(curves_figure({str(place): [place] for place in range(20)}))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_stay_text(name):
+    drawn(touched_figure({name: (GRADIENT, 1)}, name))
+    drawn(row_age_figure([0, -1, 70], {name: [True, False, True]}, title=name))
+    drawn(cable_figure([Crossed(name, 9, 36, (1.0, 8.0, "sparse"), (1.0, 8.0, "sparse"), [Server(name, 9, 1.0, 1.0)])]))
 
 
 TURNS = [{"name": "dense", "ratios": [1.0], "ratio": None, "low": None, "high": None},
@@ -120,12 +123,6 @@ def test_fixes_have_a_sign_and_bars_before_and_after():
     assert drawn(fixes_figure([], "nothing", {"columns": (), "rows": []})).finding == "nothing"
 
 
-@pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
-def test_bars_with_a_range_are_saved(tmp_path, ending):
-    figure = bars_figure("Time", {"a": {"median": 1, "min": 0.9, "max": 1.1}}, "ms")
-    assert figure.save(tmp_path / f"bars.{ending}").stat().st_size > 500
-
-
 def test_what_is_no_number_wins_nothing():
     rows = {"a": {"median": float("inf")}, "b": {"median": float("nan")}, "c": {"median": 5, "min": 4, "max": 6}}
     figure = bars_figure("Time", rows, "ms")
@@ -142,52 +139,34 @@ ANYTHING = (None, True, 5, -1, 10**400, math.nan, math.inf, "x", b"x", [], {}, o
             {"a": None})
 #: What draws with one argument of the user's, and which of ``ANYTHING`` it may be.
 TEXT, FLAG, NAMES = ("x",), (True,), ({},)
-ARGUMENTS = {
-    "bars title": (lambda v: bars_figure(v, BARS, "ms"), TEXT),
-    "bars rows": (lambda v: bars_figure("t", v, "ms"), NAMES),
-    "bars unit": (lambda v: bars_figure("t", BARS, v), TEXT),
-    "bars own": (lambda v: bars_figure("t", BARS, "ms", own=v), TEXT),
-    "bars better": (lambda v: bars_figure("t", BARS, "ms", more_is_better=v), FLAG),
-    "bars note": (lambda v: bars_figure("t", BARS, "ms", note=v), TEXT),
-    "curves": (curves_figure, NAMES),
-    "a curve": (lambda v: curves_figure({"a": v}), ([], [math.nan])),
-    "curves title": (lambda v: curves_figure({}, v), TEXT),
-    "curves x": (lambda v: curves_figure({}, x=v), TEXT),
-    "curves finding": (lambda v: curves_figure({}, finding=v), TEXT),
-    "touched": (touched_figure, ()),
-    "a step": (lambda v: touched_figure({"a": v}), ()),
-    "gradient": (lambda v: touched_figure({"a": (v, 5)}), ()),
-    "its bytes": (lambda v: touched_figure({"a": (GRADIENT, v)}), (5,)),
-    "touched title": (lambda v: touched_figure({"a": (GRADIENT, 5)}, v), TEXT),
-    "batches": (xray, ()),
-    "units": (lambda v: xray(X, units=v), (None, 5)),
-    "upstream": (lambda v: xray(X, upstream=v), (None,)),
-    "xray title": (lambda v: xray(X, title=v), TEXT),
-    "trainer": (lambda v: monitor(v, live=False), (None,)),
-    "every": (lambda v: monitor(every=v), (5,)),
-    "monitor title": (lambda v: monitor(title=v), TEXT),
-    "live": (lambda v: monitor(live=v), (None, True)),
-    "profile": (lambda v: monitor(profile=v), (None,)),
-    "page": (lambda v: html_page(v, {}), TEXT),
-    "sections": (lambda v: html_page("t", v), ([], {}, {"a": 5}, {"a": None})),
-    "footer": (lambda v: html_page("t", {}, footer=v), TEXT),
-    "inspect": (X.inspect, TEXT),
-    "rows": (lambda v: mx.Profiler().timeline(rows=v), (5,)),
-    "window": (lambda v: mx.Profiler().timeline(window=v), (None,)),
-    "memory": (lambda v: mx.Profiler().memory.figure({"a": v}), ()),
-    "merge": (mx.profiler.merge, ()),
-    "width": (lambda v: curves_figure({}).svg(v), ()),
-    "file": (lambda v: curves_figure({}).save(v), ()),
-    "its width": (lambda v: curves_figure({}).save("never.svg", v), ()),
-    "axes": (lambda v: curves_figure({}).on(v), ()),
-    "mark": (lambda v: curves_figure({}).add(v), ()),
-    "columns": (Table, ([], {}, [math.nan], {"a": 5}, {"a": None})),
-    "table rows": (lambda v: Table(("a",), v), (*NAMES, [])),
-    "step": (lambda v: mx.Profiler().try_fixes(v), ()),
-    "steps": (lambda v: mx.Profiler().try_fixes(len, steps=v), (5,)),
-    "tolerance": (lambda v: mx.Profiler().try_fixes(len, tolerance=v), ()),
-    "timeout": (lambda v: mx.Profiler().try_fixes(len, timeout=v), (5,)),
-}
+ARGUMENTS = {"bars title": (lambda v: bars_figure(v, BARS, "ms"), TEXT),
+             "bars rows": (lambda v: bars_figure("t", v, "ms"), NAMES), "bars unit": (lambda v: bars_figure("t", BARS, v), TEXT),
+             "bars own": (lambda v: bars_figure("t", BARS, "ms", own=v), TEXT),
+             "bars better": (lambda v: bars_figure("t", BARS, "ms", more_is_better=v), FLAG),
+             "bars note": (lambda v: bars_figure("t", BARS, "ms", note=v), TEXT), "curves": (curves_figure, NAMES),
+             "a curve": (lambda v: curves_figure({"a": v}), ([], [math.nan])),
+             "curves title": (lambda v: curves_figure({}, v), TEXT), "curves x": (lambda v: curves_figure({}, x=v), TEXT),
+             "curves finding": (lambda v: curves_figure({}, finding=v), TEXT), "touched": (touched_figure, ()),
+             "a step": (lambda v: touched_figure({"a": v}), ()), "gradient": (lambda v: touched_figure({"a": (v, 5)}), ()),
+             "its bytes": (lambda v: touched_figure({"a": (GRADIENT, v)}), (5,)),
+             "touched title": (lambda v: touched_figure({"a": (GRADIENT, 5)}, v), TEXT), "batches": (xray, ()),
+             "units": (lambda v: xray(X, units=v), (None, 5)), "upstream": (lambda v: xray(X, upstream=v), (None,)),
+             "xray title": (lambda v: xray(X, title=v), TEXT), "trainer": (lambda v: monitor(v, live=False), (None,)),
+             "every": (lambda v: monitor(every=v), (5,)), "monitor title": (lambda v: monitor(title=v), TEXT),
+             "live": (lambda v: monitor(live=v), (None, True)), "profile": (lambda v: monitor(profile=v), (None,)),
+             "page": (lambda v: html_page(v, {}), TEXT),
+             "sections": (lambda v: html_page("t", v), ([], {}, {"a": 5}, {"a": None})),
+             "footer": (lambda v: html_page("t", {}, footer=v), TEXT), "inspect": (X.inspect, TEXT),
+             "rows": (lambda v: mx.Profiler().timeline(rows=v), (5,)),
+             "window": (lambda v: mx.Profiler().timeline(window=v), (None,)),
+             "memory": (lambda v: mx.Profiler().memory.figure({"a": v}), ()), "merge": (mx.profiler.merge, ()),
+             "width": (lambda v: curves_figure({}).svg(v), ()), "file": (lambda v: curves_figure({}).save(v), ()),
+             "its width": (lambda v: curves_figure({}).save("never.svg", v), ()), "axes": (lambda v: curves_figure({}).on(v), ()),
+             "mark": (lambda v: curves_figure({}).add(v), ()), "columns": (Table, ([], {}, [math.nan], {"a": 5}, {"a": None})),
+             "table rows": (lambda v: Table(("a",), v), (*NAMES, [])), "step": (lambda v: mx.Profiler().try_fixes(v), ()),
+             "steps": (lambda v: mx.Profiler().try_fixes(len, steps=v), (5,)),
+             "tolerance": (lambda v: mx.Profiler().try_fixes(len, tolerance=v), ()),
+             "timeout": (lambda v: mx.Profiler().try_fixes(len, timeout=v), (5,))}
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

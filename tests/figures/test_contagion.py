@@ -80,24 +80,10 @@ def test_the_thread_leads_from_the_source_to_the_last_that_it_made_dense(runs):
     assert max(mark.x[-1] for mark in thick) == pytest.approx(max(dense))
 
 
-def test_dense_data_of_ones_own_is_dense_without_a_source():
-    figure = contagion_figure(recorded(lambda x: x.tostype("default")))
-    assert "became dense here" not in repr(figure.table)
-    assert figure.title.endswith("operators work on dense arrays")
-
-
 def test_of_many_steps_the_median_one_is_drawn():
     one, many = recorded(lambda x: x / 9), recorded(lambda x: x / 9, 7)
     rows = [[row[2:] for row in contagion_figure(prof).table.rows] for prof in (one, many)]
     assert rows[0] == rows[1]
-
-
-def test_the_same_operator_stands_in_the_same_column(runs):
-    figure = contagion_figure(runs)
-    names = [text for text in figure.of(Text) if text.bold and text.anchor == "middle"]
-    middles = [[(text.text, text.x) for text in names if text.panel == panel] for panel in (0, 1)]
-    shared = dict(middles[1])
-    assert shared["adam_update"] == dict(middles[0])["adam_update"]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -148,21 +134,6 @@ def recorded_counts():
     return mx.nd.sparse.csr_matrix((np.ones(50, np.float32), places, np.array([0, 50])), shape=(1, ROWS))
 
 
-def test_runs_of_a_merged_profile_are_drawn_one_by_one(runs):
-    names = {"dense": runs["x = counts - 1"], "sparse": runs["x = counts / 9"]}
-    merged, apart = contagion_figure(mx.profiler.merge(names)), contagion_figure(names)
-    assert merged.finding == apart.finding
-    assert merged.table.rows == apart.table.rows
-
-
-@pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")
-def test_bytes_are_all_that_a_table_of_the_profile_adds_up():
-    with mx.Profiler() as prof:
-        mx.nd.exp(recorded_counts()).wait_to_read()   # falls back to a dense copy, which is an operator inside
-    total = sum(row["bytes"] for row in prof.table().rows)
-    assert f"the run moves {mx.base.formatting.format_bytes(total)}" in contagion_figure(prof).finding
-
-
 def test_a_row_sparse_weight_has_to_be():
     net = mx.gluon.nn.Embedding(ROWS, 2, sparse_grad=True)
     net.weight._stype = "row_sparse"
@@ -175,11 +146,6 @@ def test_a_row_sparse_weight_has_to_be():
             loss.backward()
             trainer.step(1)
     assert "stores most" not in repr(contagion_figure(prof).table)
-
-
-def test_names_that_are_equal_as_text_are_refused(runs):
-    with pytest.raises(ParameterError, match="named '7'"):
-        contagion_figure({7: runs["x = counts - 1"], "7": runs["x = counts / 9"]})
 
 
 def test_many_events_are_a_small_picture_and_a_short_table():

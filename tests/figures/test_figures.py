@@ -168,19 +168,6 @@ def test_labels_of_axes_are_round_and_have_units():
     assert [words for _, words in ticks(0, 4e8, "bytes", 2)] == ["0", "200 MB", "400 MB"]
 
 
-def test_the_legend_names_what_is_there_and_nothing_else():
-    figure = Figure("A", "B", [Panel((0, 1), (0, 1), 30)], [Rect(0, "sparse", 0, 1, 0, 1)])
-    assert figure.words_of_kinds() == {"sparse": "stored sparse"}
-    figure.legend = {"sparse": "", "arrow": "read here"}
-    assert figure.words_of_kinds() == {"arrow": "read here"}
-
-
-def test_a_table_stands_for_itself():
-    table = Table(("a", "b"), [(1, "<b>")], "caption")
-    assert "&lt;b&gt;" in table.html
-    assert repr(table).splitlines()[0].split() == ["a", "b"]
-
-
 def test_a_page_holds_answers_that_were_computed_beforehand():
     calls: list[object] = []
     sections = [("Asking", asking(calls)), ("Played", played()), ("Words", "One.\n\nTwo."), ("", Table(("x",), [(1,)]))]

@@ -54,13 +54,6 @@ def test_nonsense_from_a_page_is_answered_and_changes_nothing(message):
     assert calls[-1] == (None, checked(figure.interaction.inputs, {}))
 
 
-def test_values_stay_within_their_ends():
-    inputs = asking().interaction.inputs
-    assert checked(inputs, {"density": 9, "rows": -3})["density"] == 1.0
-    assert checked(inputs, {"density": 9, "rows": -3})["rows"] == 1
-    assert checked(inputs, {"density": "x", "index": 1})["density"] == 0.01
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_is_sent_and_kept_is_harmless(name):
     live = everything(name, name).live()

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import ProfilerError
 from sparsekit.base.formatting import format_bytes
 from sparsekit.base.memory_model import Part
 from sparsekit.figures.marks import Area, Line, Rect, Table, Text
@@ -136,13 +135,6 @@ def test_names_stand_inside_of_their_areas(seed):
         assert area.low[place] < text.y < area.high[place]
 
 
-def test_what_comes_later_is_named_too():
-    rows = held("gradient", "w", "row_sparse", 400_000)
-    figure = memory_figure(tables([WEIGHT, rows], [(0, 0, 1), (300, 1, 1), (900, 1, -1)]), {})
-    assert [(text.text, text.x) for text in figure.of(Text) if text.kind.startswith("on ")] == [
-        ("w · parameter, 512 kB", 500.0), ("w · gradient, 400 kB", 600.0)]
-
-
 def test_words_and_table_say_the_peak():
     memory = {"process_peak_bytes": 90_000_000, "idle_bytes": 2000, "table_bytes": 64,
               "temporaries": [{"op": "cos", "most": 10**6, "bytes": 1, "layer": ""}]}  # fmt: skip
@@ -177,14 +169,6 @@ def test_the_operator_and_the_line_that_made_an_array_are_told():
     assert re.fullmatch(r"_mul_scalar, test_memory\.py:\d+", row[-1])
     key = next(area.key for area in figure.of(Area) if "activation" in area.title)
     assert figure.interaction.select(key, {})[1].rows == [row]
-
-
-def test_steps_are_marked_if_they_are_few():
-    with mx.Profiler() as prof:
-        for _ in range(3):
-            mx.nd.ones((50, 50)) * 2
-            prof.step()
-    assert sum("begins" in line.title for line in prof.memory.figure().of(Line)) == 3
 
 
 def trained(gradient):
@@ -252,26 +236,6 @@ def test_a_change_may_split_an_array_in_several_parts():
     assert shown.of(Line)[0].y == [512_000] * 2
 
 
-def test_memory_is_plain_data_that_shows_itself():
-    prof = trained("row_sparse")
-    bundle = prof.memory._repr_mimebundle_()
-    assert format_bytes(prof.memory["peak_bytes"]) in bundle["text/plain"]
-    assert bundle["text/html"].count("<table") == 1
-    assert repr(prof.memory).startswith("<RunMemory: at most ")
-    assert sum(row["bytes"] for row in prof.memory["at_peak"]) == prof.memory["peak_bytes"]
-
-
-def test_merged_profiles_show_the_process_that_held_the_most():
-    small, large = (mx.Profiler() for _ in range(2))
-    for prof, length in ((small, 10), (large, 1000)):
-        with prof:
-            mx.nd.ones((length, 10)) + 1
-    merged = mx.profiler.merge([small, large])
-    assert "Where the memory of " in merged.memory.figure().title
-    assert format_bytes(large.memory["peak_bytes"]) in merged.memory.figure().finding
-    assert merged.memory.figure().interaction.inputs == ()
-
-
 def test_a_long_run_is_a_small_picture():
     draw = np.random.default_rng(0)
     sizes = [held(("activation", "gradient", "workspace")[number % 3], f"a{number}", "default", 1000 + number)
@@ -298,13 +262,6 @@ def test_hostile_names_stay_text(name):
 @pytest.mark.parametrize("key", ["", "array", "array -1", "array 99", "array x", "other 1", "array 1e3", "array 99999999999"])
 def test_other_keys_tell_nothing(key):
     assert memory_figure(tables([WEIGHT], [(0, 0, 1)]), {}).interaction.select(key, {}) is None
-
-
-@pytest.mark.parametrize("changes", [[], [(0, 0, -1)], [(5, 0, 0)]])
-def test_no_memory_is_said(changes):
-    figure = memory_figure(tables([WEIGHT], changes), {})
-    assert figure.finding == "No memory was recorded."
-    assert figure.svg()
 
 
 def test_memory_of_other_profilers_has_no_list():
@@ -343,14 +300,6 @@ def test_a_budget_is_a_line_that_says_who_stays_within():
     assert peaks_figure(runs, budget=1e6).panels[0].x[1] > 1e6
     assert peaks_figure(runs, budget=999).finding.startswith("Within the budget of 999 B: none. Above it: large, <small>.")
     assert not peaks_figure(runs).of(Line)
-
-
-def test_a_budget_is_read_as_that_of_a_contract():
-    with mx.Profiler() as prof:
-        mx.nd.ones((1_000,))
-    assert "Within the budget of 1.00 MB: this run." in prof.memory.figure(budget="1 MB").finding
-    with pytest.raises(ProfilerError, match="A size must be"):
-        prof.memory.figure(budget="much")
 
 
 def test_a_run_is_compared_with_others():

@@ -75,15 +75,6 @@ def test_the_ink_is_the_stored_share_and_what_is_enlarged_says_by_how_much(make,
         assert each == 1 or each == pytest.approx(count / marks, abs=0.5)
 
 
-@pytest.mark.parametrize("density", [0.02, 0.1, 0.5, 0.97, 1.0])
-def test_what_is_seen_at_true_scale_is_drawn_once(density):
-    array = csr(np.random.default_rng(1), 500, 800, density)
-    figure = array_figure(array)
-    share, _ = inked(figure, 0)
-    assert share == pytest.approx(len(array["indices"]) / 400_000, rel=0.02)
-    assert len([panel for panel in figure.panels if panel.title.startswith(("At true", "The same"))]) == 1
-
-
 def test_three_thousandths_of_a_percent_look_like_it():
     figure = array_figure(csr(np.random.default_rng(1), 2000, 100_000, 3e-5))
     assert figure.panels[0].title == "At true scale: 0.003 % is blue"

@@ -49,15 +49,11 @@ class Input:
         if self.stype == "csr":
             row, column = np.nonzero(stored)
             starts = np.concatenate([[0], np.cumsum(stored.sum(1))])
-            return (
-                f"mx.nd.sparse.csr_matrix(({literal(x[row, column])}, {literal(column.astype(self.index))}, "
-                f"{literal(starts.astype(self.index))}), shape={x.shape}, dtype={kind!r}{self._index()})"
-            )
+            return (f"mx.nd.sparse.csr_matrix(({literal(x[row, column])}, {literal(column.astype(self.index))}, "
+                    f"{literal(starts.astype(self.index))}), shape={x.shape}, dtype={kind!r}{self._index()})")
         rows = np.flatnonzero(stored.reshape(len(x), -1).any(1))
-        return (
-            f"mx.nd.sparse.row_sparse_array(({literal(x[rows])}, {literal(rows.astype(self.index))}), "
-            f"shape={x.shape}, dtype={kind!r}{self._index()})"
-        )
+        return (f"mx.nd.sparse.row_sparse_array(({literal(x[rows])}, {literal(rows.astype(self.index))}), "
+                f"shape={x.shape}, dtype={kind!r}{self._index()})")
 
     def _index(self) -> str:
         return "" if self.index == "int64" else f", index_dtype={self.index!r}"
@@ -108,13 +104,8 @@ class Graph:
 
     def program(self) -> list[str]:
         """Lines that make the inputs."""
-        return [
-            "import numpy as np",
-            "from numpy import array, inf, nan",
-            "import sparsekit as mx",
-            "F = mx.nd",
-            *[f"{name} = {one.text()}" for name, one in self.inputs.items()],
-        ]
+        return ["import numpy as np", "from numpy import array, inf, nan", "import sparsekit as mx", "F = mx.nd",
+                *[f"{name} = {one.text()}" for name, one in self.inputs.items()]]
 
 
 def literal(x: Any) -> str:
@@ -154,14 +145,9 @@ class Draw:
     def array(self, types=NUMBERS, low=None, high=None, shape=None, ndims=(1, 2, 2, 2, 3), finite=False, stype=None) -> str:
         """A value of the graph that fits, or a new input."""
         if stype is None and self.rng.random() < 0.6:
-            fitting = [
-                key
-                for key, x in self.values.items()
-                if str(x.dtype) in types
-                and (x.shape == tuple(shape) if shape is not None else x.ndim in ndims)
-                and x.size
-                and fits(x, low, high, finite)
-            ]
+            fitting = [key for key, x in self.values.items() if str(x.dtype) in types
+                       and (x.shape == tuple(shape) if shape is not None else x.ndim in ndims) and x.size
+                       and fits(x, low, high, finite)]
             if fitting:
                 return self.choose(fitting)
         shape = tuple(self.integer(1, 4) for _ in range(self.choose(ndims))) if shape is None else tuple(shape)
@@ -189,10 +175,8 @@ class Draw:
         if kind.kind == "b":
             return self.rng.random(shape) < 0.5
         if kind.kind in "iu":
-            bottom, top = (
-                int(max(ENDS[kind.name][0], -9 if low is None else low)),
-                int(min(ENDS[kind.name][1], 9 if high is None else high)),
-            )
+            bottom, top = (int(max(ENDS[kind.name][0], -9 if low is None else low)),
+                           int(min(ENDS[kind.name][1], 9 if high is None else high)))
             x = self.rng.integers(min(bottom + (low == 0.1), top), top + 1, size)
             if low is None and high is None and self.rng.random() < 0.15:
                 x[self.rng.integers(size)] = self.choose(ENDS[kind.name])
@@ -203,9 +187,8 @@ class Draw:
             if self.flip():
                 x = np.clip(np.round(x * 2) / 2, bottom, top)
             if not finite and self.rng.random() < 0.3:
-                fitting = [
-                    one for one in SPECIAL if one != one or ((low is None or one >= low) and (high is None or one <= high))
-                ]
+                fitting = [one for one in SPECIAL if one != one
+                           or ((low is None or one >= low) and (high is None or one <= high))]
                 x[self.rng.integers(size)] = self.choose(fitting)
         if low is None or low <= 0:
             x[self.rng.random(size) < self.choose([0.0, 0.5, 0.8])] = 0
@@ -222,10 +205,8 @@ def fits(x, low, high, finite) -> bool:
         if finite and not np.isfinite(y).all():
             return False
         bad = np.isnan(y)
-        return bool(
-            ((low is None) | bad | (y >= (-np.inf if low is None else low))).all()
-            and ((high is None) | bad | (y <= (np.inf if high is None else high))).all()
-        )
+        return bool(((low is None) | bad | (y >= (-np.inf if low is None else low))).all()
+                    and ((high is None) | bad | (y <= (np.inf if high is None else high))).all())
 
 
 def make(rng: np.random.Generator, operators: tuple[str, ...] = ()) -> Graph:

@@ -14,25 +14,12 @@ from typing import Any
 import numpy as np
 
 from sparsekit.core.op import find
-from tests.references import REFERENCES
+from tests.references import FLOATS, NUMBERS, REFERENCES, common, first
 from tests.references.elementwise import divide as _divide
 from tests.references.elementwise import modulo as _mod
 from tests.references.elementwise import power as _power
 
-FLOATS = ("float16", "float32", "float64")
-INTEGERS = ("int8", "int32", "int64", "uint8")
-NUMBERS = FLOATS + INTEGERS
 TYPES = (*NUMBERS, "bool")
-
-
-def common(dtypes, attrs):
-    """numpy's element type for arrays of these types; int16, which arrays do not have, is int32."""
-    found = np.result_type(*dtypes)
-    return np.dtype(np.int32) if found == np.int16 else found
-
-
-def first(dtypes, attrs):
-    return np.dtype(dtypes[0])
 
 
 def named(dtypes, attrs):
@@ -118,131 +105,44 @@ def shared(name):
 
 
 #: name -> low end, high end of what floats are drawn from (None: any number).
-UNARY: dict[str, tuple[float | None, float | None]] = {
-    "sqrt": (0, None),
-    "cbrt": (None, None),
-    "square": (None, None),
-    "rsqrt": (0.1, None),
-    "rcbrt": (0.1, None),
-    "reciprocal": (None, None),
-    "exp": (None, 11),
-    "expm1": (None, 11),
-    "log": (0, None),
-    "log1p": (-1, None),
-    "log2": (0, None),
-    "log10": (0, None),
-    "sin": (-9, 9),
-    "cos": (-9, 9),
-    "tan": (-1.5, 1.5),
-    "arcsin": (-1, 1),
-    "arccos": (-1, 1),
-    "arctan": (None, None),
-    "sinh": (-9, 9),
-    "cosh": (-9, 9),
-    "tanh": (None, None),
-    "arcsinh": (None, None),
-    "arccosh": (1, None),
-    "arctanh": (-1, 1),
-    "degrees": (None, None),
-    "radians": (None, None),
-    "erf": (None, None),
-    "erfinv": (-1, 1),
-    "gamma": (0.3, 7),
-    "gammaln": (0.3, None),
-    "sigmoid": (None, None),
-    "softrelu": (None, None),
-    "softsign": (-1e6, 1e6),
-    "hard_sigmoid": (None, None),
-}
+UNARY: dict[str, tuple[float | None, float | None]] = {"sqrt": (0, None), "cbrt": (None, None), "square": (None, None),
+    "rsqrt": (0.1, None), "rcbrt": (0.1, None), "reciprocal": (None, None), "exp": (None, 11), "expm1": (None, 11),
+    "log": (0, None), "log1p": (-1, None), "log2": (0, None), "log10": (0, None), "sin": (-9, 9), "cos": (-9, 9),
+    "tan": (-1.5, 1.5), "arcsin": (-1, 1), "arccos": (-1, 1), "arctan": (None, None), "sinh": (-9, 9), "cosh": (-9, 9),
+    "tanh": (None, None), "arcsinh": (None, None), "arccosh": (1, None), "arctanh": (-1, 1), "degrees": (None, None),
+    "radians": (None, None), "erf": (None, None), "erfinv": (-1, 1), "gamma": (0.3, 7), "gammaln": (0.3, None),
+    "sigmoid": (None, None), "softrelu": (None, None), "softsign": (-1e6, 1e6), "hard_sigmoid": (None, None)}
 #: Functions that are steps, or whose value is exact: bits must be equal.
-STEPS = (
-    "negative",
-    "abs",
-    "sign",
-    "relu",
-    "ceil",
-    "floor",
-    "trunc",
-    "fix",
-    "rint",
-    "round",
-    "identity",
-    "BlockGrad",
-    "make_loss",
-    "zeros_like",
-    "ones_like",
-    "logical_not",
-)
+STEPS = ("negative", "abs", "sign", "relu", "ceil", "floor", "trunc", "fix", "rint", "round", "identity", "BlockGrad",
+         "make_loss", "zeros_like", "ones_like", "logical_not")
 #: Whose rounding in float16 and float32 compounds: cancellation near a zero or a pole, or several roundings.
-_LOOSE = {
-    "reciprocal": 2,
-    "rsqrt": 4,
-    "rcbrt": 6,
-    "softsign": 4,
-    "gamma": 64,
-    "gammaln": 64,
-    "erfinv": 64,
-    "hard_sigmoid": 8,
-    "tan": 16,
-    "sinh": 16,
-    "cosh": 16,
-}
+_LOOSE = {"reciprocal": 2, "rsqrt": 4, "rcbrt": 6, "softsign": 4, "gamma": 64, "gammaln": 64, "erfinv": 64, "hard_sigmoid": 8,
+          "tan": 16, "sinh": 16, "cosh": 16}
 
 for _name, (_low, _high) in UNARY.items():
-    add(
-        _name,
-        lambda d, low=_low, high=_high: ([d.array(low=low, high=high)], {}),
-        dtype=first,
-        ulps=_LOOSE.get(_name, 8),
-        smooth=True,
-        scale=(lambda x: np.ones(x.shape)) if _name in ("hard_sigmoid", "gammaln") else None,
-        flushes=_name == "sigmoid",
-    )
+    add(_name, lambda d, low=_low, high=_high: ([d.array(low=low, high=high)], {}), dtype=first, ulps=_LOOSE.get(_name, 8),
+        smooth=True, scale=(lambda x: np.ones(x.shape)) if _name in ("hard_sigmoid", "gammaln") else None,
+        flushes=_name == "sigmoid")
 for _name in STEPS:
     add(_name, lambda d: ([d.array()], {}), dtype=first, exact=True, smooth=_name not in ("BlockGrad", "make_loss"))
 for _act in ("relu", "tanh", "sigmoid", "softsign", "softrelu"):
-    add(
-        f"Activation:{_act}",
-        lambda d, act=_act: ([d.array(types=FLOATS, low=-1e4, high=1e4)], {"act_type": act}),
-        dtype=first,
-        smooth=True,
-        flushes=_act == "sigmoid",
-    )
+    add(f"Activation:{_act}", lambda d, act=_act: ([d.array(types=FLOATS, low=-1e4, high=1e4)], {"act_type": act}),
+        dtype=first, smooth=True, flushes=_act == "sigmoid")
 for _act in ("leaky", "elu", "gelu", "selu"):
-    add(
-        f"LeakyReLU:{_act}",
-        lambda d, act=_act: ([d.array(types=FLOATS, low=-30, high=100)], {"act_type": act, "slope": d.choose([0.25, 0.5, 1.0])}),
-        dtype=first,
-        smooth=True,
-        ulps=16,
-        scale=lambda x, **attrs: np.abs(x),
-        strict=True,
-    )
+    add(f"LeakyReLU:{_act}",
+        lambda d, act=_act: ([d.array(types=FLOATS, low=-30, high=100)],
+                             {"act_type": act, "slope": d.choose([0.25, 0.5, 1.0])}), dtype=first, smooth=True, ulps=16,
+        scale=lambda x, **attrs: np.abs(x), strict=True)
 add("Cast", lambda d: ([d.array(low=-100, high=100)], {"dtype": d.choose(NUMBERS)}), dtype=named)
 add("cast_storage", lambda d: _stored(d), dtype=first, exact=True, smooth=True)
-add(
-    "smooth_l1",
-    lambda d: ([d.array(types=FLOATS, low=-1e3, high=1e3)], {"scalar": d.choose([1.0, 2.0, 0.5])}),
-    dtype=first,
-    smooth=True,
-    scale=lambda x, scalar: np.abs(x) + 1,
-)
-add(
-    "_contrib_quadratic",
-    lambda d: (
-        [d.array(types=FLOATS, low=-1e2, high=1e2)],
-        {"a": d.choose([0.0, 1.5]), "b": d.choose([0.0, -2.0]), "c": d.choose([0.0, 0.5])},
-    ),
-    dtype=first,
-    smooth=True,
-    scale=lambda x, a, b, c: np.abs(a * x * x) + np.abs(b * x) + c,
-)
-add(
-    "clip",
-    lambda d: ([d.array()], {"a_min": d.choose([-1.0, 0.0, -3.0]), "a_max": d.choose([1.0, 0.5, 2.0])}),
-    dtype=first,
-    smooth=True,
-)
+add("smooth_l1", lambda d: ([d.array(types=FLOATS, low=-1e3, high=1e3)], {"scalar": d.choose([1.0, 2.0, 0.5])}), dtype=first,
+    smooth=True, scale=lambda x, scalar: np.abs(x) + 1)
+add("_contrib_quadratic",
+    lambda d: ([d.array(types=FLOATS, low=-1e2, high=1e2)],
+               {"a": d.choose([0.0, 1.5]), "b": d.choose([0.0, -2.0]), "c": d.choose([0.0, 0.5])}), dtype=first, smooth=True,
+    scale=lambda x, a, b, c: np.abs(a * x * x) + np.abs(b * x) + c)
+add("clip", lambda d: ([d.array()], {"a_min": d.choose([-1.0, 0.0, -3.0]), "a_max": d.choose([1.0, 0.5, 2.0])}), dtype=first,
+    smooth=True)
 
 
 def _stored(d):
@@ -288,15 +188,9 @@ for _symbol, _function in {**OPERATORS, **COMPARISONS}.items():
         _write = f"{{scalar!r}} {_symbol} {{0}}" if _left else f"{{0}} {_symbol} {{scalar!r}}"
         if _left and _symbol in COMPARISONS:
             continue
-        add(
-            f"number {_symbol} x" if _left else f"x {_symbol} number",
-            _scalar_draw(_symbol, _left),
-            _with_scalar(_function, _left),
-            dtype=first,
-            exact=_symbol != "**",
-            smooth=_symbol not in COMPARISONS,
-            write=_write,
-        )
+        add(f"number {_symbol} x" if _left else f"x {_symbol} number", _scalar_draw(_symbol, _left),
+            _with_scalar(_function, _left), dtype=first, exact=_symbol != "**", smooth=_symbol not in COMPARISONS,
+            write=_write)
 
 
 # two arrays
@@ -315,42 +209,17 @@ BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": _divide}
 for _name, _function in BINARY.items():
     add(f"elemwise_{_name}", lambda d: (_pair(d, same=True), {}), exact=True, smooth=True)
     add(f"broadcast_{_name}", lambda d: (_pair(d), {}), exact=True, smooth=True)
-    add(
-        f"x {SIGNS[_name]} y",
-        lambda d: (_pair(d, same=True), {}),
-        _function,
-        exact=True,
-        smooth=True,
-        write=f"{{0}} {SIGNS[_name]} {{1}}",
-    )
+    add(f"x {SIGNS[_name]} y", lambda d: (_pair(d, same=True), {}), _function, exact=True, smooth=True,
+        write=f"{{0}} {SIGNS[_name]} {{1}}")
 for _name in ("maximum", "minimum", "mod"):
     add(f"broadcast_{_name}", lambda d: (_pair(d), {}), exact=True, smooth=True)
 add("broadcast_power", lambda d: (_pair(d, types=FLOATS, low=0.1, high=9, second=(-2, 3)), {}), ulps=64, smooth=True)
 add("broadcast_hypot", lambda d: (_pair(d, types=FLOATS, low=-100, high=100), {}), ulps=16, smooth=True)
-for _name in (
-    "equal",
-    "not_equal",
-    "greater",
-    "greater_equal",
-    "lesser",
-    "lesser_equal",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-):
+for _name in ("equal", "not_equal", "greater", "greater_equal", "lesser", "lesser_equal", "logical_and", "logical_or",
+              "logical_xor"):
     add(f"broadcast_{_name}", lambda d: (_pair(d), {}), exact=True, dtype=first)
-add(
-    "add_n",
-    lambda d: _several(d),
-    exact=True,
-    smooth=True,
-)
-add(
-    "where",
-    lambda d: _where(d),
-    dtype=lambda dtypes, attrs: common(dtypes[1:], attrs),
-    smooth=True,
-)
+add("add_n", lambda d: _several(d), exact=True, smooth=True)
+add("where", lambda d: _where(d), dtype=lambda dtypes, attrs: common(dtypes[1:], attrs), smooth=True)
 
 
 def _several(d):
@@ -368,18 +237,14 @@ def _where(d):
 
 
 def _axes(x, axis, exclude):
-    axes = (
-        tuple(range(x.ndim))
-        if axis is None or axis == ()
-        else tuple(sorted({one % x.ndim for one in (axis if isinstance(axis, tuple) else (axis,))}))
-    )
+    axes = (tuple(range(x.ndim)) if axis is None or axis == ()
+            else tuple(sorted({one % x.ndim for one in (axis if isinstance(axis, tuple) else (axis,))})))
     return tuple(one for one in range(x.ndim) if one not in axes) if exclude else axes
 
 
 def _reduced(function):
-    return lambda x, axis=None, keepdims=False, exclude=False, **attrs: function(
-        x, axis=_axes(x, axis, exclude), keepdims=keepdims
-    )
+    return lambda x, axis=None, keepdims=False, exclude=False, **attrs: function(x, axis=_axes(x, axis, exclude),
+        keepdims=keepdims)
 
 
 def _reduction_draw(types=NUMBERS, exclude=True):
@@ -398,29 +263,13 @@ for _name in ("sum", "mean", "nansum"):
     add(_name, _reduction_draw(), dtype=first, ulps=16, smooth=_name != "nansum", scale=_magnitude)
 for _name in ("prod", "nanprod"):
     add(_name, _reduction_draw(FLOATS), dtype=first, ulps=32, smooth=_name == "prod")
-add(
-    "_square_sum",
-    _reduction_draw(FLOATS),
-    dtype=first,
-    ulps=16,
-    smooth=True,
-    scale=_reduced(lambda x, axis, keepdims: np.nansum(x * x, axis=axis, keepdims=keepdims)),
-)
+add("_square_sum", _reduction_draw(FLOATS), dtype=first, ulps=16, smooth=True,
+    scale=_reduced(lambda x, axis, keepdims: np.nansum(x * x, axis=axis, keepdims=keepdims)))
 for _name in ("max", "min"):
     add(_name, _reduction_draw(), dtype=first, smooth=True)
-add(
-    "norm",
-    lambda d: _norm_draw(d),
-    dtype=first,
-    ulps=32,
-    smooth=True,
-)
+add("norm", lambda d: _norm_draw(d), dtype=first, ulps=32, smooth=True)
 for _name in ("argmax", "argmin"):
-    add(
-        _name,
-        lambda d: _arg_draw(d),
-        dtype=first,
-    )
+    add(_name, lambda d: _arg_draw(d), dtype=first)
 
 
 def _norm_draw(d):
@@ -483,9 +332,8 @@ def _joined_draw(d, axis_name):
     one, x = _shaped(d, ndims=(1, 2, 2, 3))
     axis = d.integer(-x.ndim, x.ndim - 1)
     same = d.flip()
-    return [one] + [d.array(types=(str(x.dtype),) if same else NUMBERS, shape=x.shape) for _ in range(d.integer(1, 2))], {
-        axis_name: axis
-    }
+    types = (str(x.dtype),) if same else NUMBERS
+    return [one, *(d.array(types=types, shape=x.shape) for _ in range(d.integer(1, 2)))], {axis_name: axis}
 
 
 def _split_draw(d):
@@ -503,58 +351,28 @@ _move("Reshape", _reshape_draw)
 _move("reshape", _reshape_draw)
 _move("Flatten", lambda d: ([d.array(types=TYPES, ndims=(2, 2, 3))], {}))
 _move("transpose", _transpose_draw)
-_move(
-    "expand_dims",
-    lambda d: (lambda key, x, axis: ([key], {"axis": axis}))(*_axis_draw(d)),
-)
+_move("expand_dims", lambda d: (lambda key, x, axis: ([key], {"axis": axis}))(*_axis_draw(d)))
 _move("squeeze", lambda d: ([d.array(types=TYPES)], {}))
-_move(
-    "SwapAxis",
-    lambda d: (lambda key, x, axis: ([key], {"dim1": 0, "dim2": axis % x.ndim}))(*_axis_draw(d)),
-)
+_move("SwapAxis", lambda d: (lambda key, x, axis: ([key], {"dim1": 0, "dim2": axis % x.ndim}))(*_axis_draw(d)))
 _move("reverse", lambda d: (lambda key, x, axis: ([key], {"axis": axis}))(*_axis_draw(d)))
-_move(
-    "slice",
-    _slice_draw,
-)
+_move("slice", _slice_draw)
 _move("slice_axis", _slice_axis_draw)
-_move(
-    "tile",
-    lambda d: ([d.array(types=TYPES, ndims=(1, 2))], {"reps": d.choose([(2,), (2, 1), (1, 3)])}),
-)
-_move(
-    "repeat",
-    lambda d: (lambda key, x, axis: ([key], {"repeats": d.integer(1, 3), "axis": d.choose([axis, None])}))(*_axis_draw(d)),
-)
-_move(
-    "broadcast_to",
-    lambda d: (lambda key, shape: ([key], {"shape": shape}))(d.array(types=TYPES, shape=(1, 3) if d.flip() else (2, 1)), (2, 3)),
-)
-_move(
-    "broadcast_axis",
-    lambda d: ([d.array(types=TYPES, shape=(1, 3))], {"axis": 0, "size": d.integer(1, 3)}),
-)
+_move("tile", lambda d: ([d.array(types=TYPES, ndims=(1, 2))], {"reps": d.choose([(2,), (2, 1), (1, 3)])}))
+_move("repeat",
+      lambda d: (lambda key, x, axis: ([key], {"repeats": d.integer(1, 3), "axis": d.choose([axis, None])}))(*_axis_draw(d)))
+_move("broadcast_to",
+      lambda d: (lambda key, shape: ([key], {"shape": shape}))(d.array(types=TYPES, shape=(1, 3) if d.flip() else (2, 1)),
+    (2, 3)))
+_move("broadcast_axis", lambda d: ([d.array(types=TYPES, shape=(1, 3))], {"axis": 0, "size": d.integer(1, 3)}))
 add("broadcast_like", _like_draw, dtype=first, smooth=True)
-add(
-    "slice_like",
-    lambda d: (lambda one, x: ([one, d.array(shape=tuple(d.integer(1, n) for n in x.shape))], {}))(*_shaped(d)),
-    dtype=first,
-    smooth=True,
-)
+add("slice_like", lambda d: (lambda one, x: ([one, d.array(shape=tuple(d.integer(1, n) for n in x.shape))], {}))(*_shaped(d)),
+    dtype=first, smooth=True)
 _move("diag", lambda d: ([d.array(types=TYPES, ndims=(1, 2))], {"k": 0}))
 _move("concat", lambda d: _joined_draw(d, "dim"), dtype=common)
 _move("stack", lambda d: _joined_draw(d, "axis"), dtype=common)
 _move("SliceChannel", _split_draw)
-_move(
-    "shape_array",
-    lambda d: ([d.array(types=TYPES)], {}),
-    dtype=lambda dtypes, attrs: np.dtype("int64"),
-)
-_move(
-    "size_array",
-    lambda d: ([d.array(types=TYPES)], {}),
-    dtype=lambda dtypes, attrs: np.dtype("int64"),
-)
+_move("shape_array", lambda d: ([d.array(types=TYPES)], {}), dtype=lambda dtypes, attrs: np.dtype("int64"))
+_move("size_array", lambda d: ([d.array(types=TYPES)], {}), dtype=lambda dtypes, attrs: np.dtype("int64"))
 for _name in ("shape_array", "size_array"):
     table[_name].smooth = False
 
@@ -563,9 +381,7 @@ for _name in ("shape_array", "size_array"):
 
 
 def _indices(d, size, shape=None, types=("int32", "int64", "float32", "uint8", "int8")):
-    return d.fresh(
-        d.rng.integers(0, size, shape if shape is not None else d.choose([(2,), (1, 2), (3,)])).astype(d.choose(types))
-    )
+    return d.fresh(d.rng.integers(0, size, d.choose([(2,), (1, 2), (3,)]) if shape is None else shape).astype(d.choose(types)))
 
 
 def _take_draw(d):
@@ -584,33 +400,15 @@ def _pick_draw(d):
 
 
 add("take", _take_draw, dtype=first, smooth=True)
-add(
-    "Embedding",
-    _embedding_draw,
-    dtype=lambda dtypes, attrs: dtypes[1],
-    smooth=True,
-)
+add("Embedding", _embedding_draw, dtype=lambda dtypes, attrs: dtypes[1], smooth=True)
 add("pick", _pick_draw, dtype=first, smooth=True)
 add("batch_take", _pick_draw, dtype=first, smooth=True)
-add(
-    "gather_nd",
-    lambda d: (lambda key, x: ([key, _indices(d, x.shape[0], (1, 2))], {}))(*_shaped(d, ndims=(1, 2, 2, 3))),
-    dtype=first,
-    smooth=True,
-)
-add(
-    "one_hot",
-    lambda d: ([_indices(d, 4)], {"depth": 4, "dtype": d.choose(NUMBERS)}),
-    dtype=named,
-)
-add(
-    "sparse_retain",
+add("gather_nd", lambda d: (lambda key, x: ([key, _indices(d, x.shape[0], (1, 2))], {}))(*_shaped(d, ndims=(1, 2, 2, 3))),
+    dtype=first, smooth=True)
+add("one_hot", lambda d: ([_indices(d, 4)], {"depth": 4, "dtype": d.choose(NUMBERS)}), dtype=named)
+add("sparse_retain",
     lambda d: (lambda key, x: ([key, d.fresh(np.array(sorted(set(d.rng.integers(0, x.shape[0], 2).tolist()))))], {}))(
-        *_shaped(d, ndims=(1, 2, 2, 3))
-    ),
-    dtype=first,
-    smooth=True,
-)
+        *_shaped(d, ndims=(1, 2, 2, 3))), dtype=first, smooth=True)
 
 
 def _ordered_draw(d, **more):
@@ -619,16 +417,10 @@ def _ordered_draw(d, **more):
 
 
 add("sort", _ordered_draw, dtype=first, smooth=True)
-add(
-    "cumsum",
-    lambda d: (lambda key, axis: ([key], {"axis": d.choose([axis, None])}))(
-        *(lambda key: (key, d.integer(0, d.value(key).ndim - 1)))(d.array(low=-10, high=10))
-    ),
-    dtype=first,
-    smooth=True,
-    ulps=16,
-    scale=lambda x, axis: np.cumsum(np.abs(x), axis=axis),
-)
+add("cumsum",
+    lambda d: (lambda key, axis: ([key], {"axis": d.choose([axis, None])}))(*(lambda key: (key,
+    d.integer(0, d.value(key).ndim - 1)))(d.array(low=-10, high=10))), dtype=first, smooth=True, ulps=16,
+    scale=lambda x, axis: np.cumsum(np.abs(x), axis=axis))
 
 
 # products
@@ -644,9 +436,8 @@ def _dot_draw(d):
     left = d.array(types=FLOATS, ndims=(2,), finite=True, low=-50, high=50)
     attrs = {"transpose_a": d.flip(), "transpose_b": d.flip()}
     kind = (str(d.value(left).dtype),)
-    right = d.array(
-        types=kind if d.flip() else FLOATS, shape=_dot_shapes(d, d.value(left).shape, attrs), finite=True, low=-50, high=50
-    )
+    right = d.array(types=kind if d.flip() else FLOATS, shape=_dot_shapes(d, d.value(left).shape, attrs), finite=True,
+                    low=-50, high=50)
     return [left, right], attrs
 
 
@@ -655,27 +446,14 @@ def _dot(x, y, transpose_a, transpose_b):
 
 
 add("dot", _dot_draw, ulps=16, smooth=True, scale=lambda x, y, **attrs: _dot(np.abs(x), np.abs(y), **attrs))
-add(
-    "FullyConnected",
-    lambda d: _dense_draw(d),
-    ulps=16,
-    smooth=True,
-    scale=lambda x, w, b=0, **attrs: np.abs(x.reshape(len(x), -1)) @ np.abs(w).T + np.abs(b),
-)
-add(
-    "batch_dot",
+add("FullyConnected", lambda d: _dense_draw(d), ulps=16, smooth=True,
+    scale=lambda x, w, b=0, **attrs: np.abs(x.reshape(len(x), -1)) @ np.abs(w).T + np.abs(b))
+add("batch_dot",
     lambda d: (lambda x: ([d.fresh(x), d.fresh(d.dense((x.shape[0], x.shape[2], 2), x.dtype, -9, 9, True))], {}))(
-        d.dense((2, 2, 3), d.choose(FLOATS), -9, 9, True)
-    ),
-    ulps=16,
-    smooth=True,
-    scale=lambda x, y: np.abs(x) @ np.abs(y),
-)
-add(
-    "khatri_rao",
-    lambda d: ([d.array(types=FLOATS, shape=(2, 3), low=-9, high=9), d.array(types=FLOATS, shape=(3, 3), low=-9, high=9)], {}),
-    smooth=True,
-)
+        d.dense((2, 2, 3), d.choose(FLOATS), -9, 9, True)), ulps=16, smooth=True, scale=lambda x, y: np.abs(x) @ np.abs(y))
+add("khatri_rao",
+    lambda d: ([d.array(types=FLOATS, shape=(2, 3), low=-9, high=9), d.array(types=FLOATS, shape=(3, 3), low=-9, high=9)],
+               {}), smooth=True)
 
 
 def _dense_draw(d):
@@ -683,10 +461,9 @@ def _dense_draw(d):
     hidden, kind = d.integer(1, 3), (str(d.value(x).dtype),)
     arrays = [x, d.array(types=kind, shape=(hidden, d.value(x).shape[1]), finite=True, low=-9, high=9)]
     bias = d.flip()
-    return arrays + ([d.array(types=kind, shape=(hidden,), finite=True, low=-9, high=9, stype="default")] if bias else []), {
-        "num_hidden": hidden,
-        "no_bias": not bias,
-    }
+    if bias:
+        arrays.append(d.array(types=kind, shape=(hidden,), finite=True, low=-9, high=9, stype="default"))
+    return arrays, {"num_hidden": hidden, "no_bias": not bias}
 
 
 # probabilities, in long double so that log(softmax) is right to the last digits of float64
@@ -718,60 +495,27 @@ def _axis_draw_floats(d):
 
 add("softmax", _soft_draw, dtype=first, ulps=128, smooth=True)
 add("softmin", _soft_draw, dtype=first, ulps=128, smooth=True)
-add(
-    "log_softmax",
-    _soft_draw,
-    dtype=first,
-    ulps=16,
-    smooth=True,
-    scale=lambda x, axis: np.maximum(1, np.abs(_log_softmax(x, axis)).astype(float)),  # 1 + 2e-12 is 1 in float32
-    strict=True,
-)
-add(
-    "L2Normalization",
-    lambda d: ([d.array(types=FLOATS, finite=True, low=-9, high=9, ndims=(2,))], {}),
-    dtype=first,
-    ulps=32,
-    smooth=True,
-)
-add(
-    "LayerNorm",
-    lambda d: (
-        lambda key, n: (
-            [
-                key,
-                d.array(types=(str(d.value(key).dtype),), shape=(n,), finite=True, low=-2, high=2, stype="default"),
-                d.array(types=(str(d.value(key).dtype),), shape=(n,), finite=True, low=-2, high=2, stype="default"),
-            ],
-            {},
-        )
-    )(
-        *(lambda key: (key, d.value(key).shape[-1]))(
-            d.array(types=("float32", "float64"), finite=True, low=-9, high=9, ndims=(2,))
-        )
-    ),
-    ulps=256,
-    smooth=True,
-    scale=lambda x, g, b: (
-        (np.abs(x).max(-1, keepdims=True) + 1) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * np.abs(g) + np.abs(b)
-    ),
-)
+add("log_softmax", _soft_draw, dtype=first, ulps=16, smooth=True, strict=True,
+    scale=lambda x, axis: np.maximum(1, np.abs(_log_softmax(x, axis)).astype(float)))  # 1 + 2e-12 is 1 in float32
+add("L2Normalization", lambda d: ([d.array(types=FLOATS, finite=True, low=-9, high=9, ndims=(2,))], {}), dtype=first, ulps=32,
+    smooth=True)
+
+
+def _layer_norm_draw(d):
+    key = d.array(types=("float32", "float64"), finite=True, low=-9, high=9, ndims=(2,))
+    kind, width = (str(d.value(key).dtype),), d.value(key).shape[-1:]
+    return [key, *(d.array(types=kind, shape=width, finite=True, low=-2, high=2, stype="default") for _ in range(2))], {}
+
+
+add("LayerNorm", _layer_norm_draw, ulps=256, smooth=True, scale=lambda x, g, b: (
+    (np.abs(x).max(-1, keepdims=True) + 1) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * np.abs(g) + np.abs(b)))
 
 
 # operators without a reference: on their samples, so that the ways of running are compared
 
 #: Operators that no graph calls: they write to inputs, draw random numbers, keep states, or are made for one place in a graph.
-NOT_HERE = {
-    "Custom",
-    "Dropout",
-    "BatchNorm",
-    "IdentityAttachKLSparseReg",
-    "RNN",
-    "_rnn_backward",
-    "_shuffle",
-    "_getitem",
-    "_view",
-}
+NOT_HERE = {"Custom", "Dropout", "BatchNorm", "IdentityAttachKLSparseReg", "RNN", "_rnn_backward", "_shuffle", "_getitem",
+            "_view"}
 
 
 def sampled(op):

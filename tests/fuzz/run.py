@@ -59,11 +59,10 @@ class Fuzzer:
         if finding is None or self._known(finding.key):
             return None
         if self.shrink:
-            graph = smallest(
-                graph, smaller_graphs, lambda one: (found := check(one)) is not None and found.key == finding.key, self.patience
-            )
+            graph = smallest(graph, smaller_graphs, lambda one: (found := check(one)) is not None
+                             and found.key == finding.key, self.patience)
             finding = check(graph) or finding
-        return Report(finding.key, number, finding.message, "\n".join([*graph.program(), *finding.lines]) + "\n")
+        return Report(finding.key, number, finding.message, "\n".join([*graph.program(), *graph.lines()]) + "\n")
 
     def _known(self, key: tuple[str, ...]) -> bool:
         self.found[key] += 1
@@ -92,9 +91,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=7, help="which sequence of cases (7)")
     parser.add_argument("--start", type=int, default=0, help="number of the first case (0)")
     parser.add_argument("--cases", type=int, default=10**12, help="stop after so many cases")
-    parser.add_argument(
-        "--operators", nargs="*", default=[], choices=list(reference.table), metavar="NAME", help="draw graphs of these"
-    )
+    parser.add_argument("--operators", nargs="*", default=[], choices=list(reference.table), metavar="NAME",
+                        help="draw graphs of these")
     parser.add_argument("--no-shrink", action="store_true", help="print cases as they were found")
     given = parser.parse_args()
     fuzzer = Fuzzer(given.seed, tuple(given.operators), not given.no_shrink)

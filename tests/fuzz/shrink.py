@@ -86,10 +86,8 @@ def _with_value(graph: Graph, args: Any) -> Iterator[dict[str, Input]]:
 
 def _renamed(inputs: dict[str, Input], node: Node) -> Graph:
     names = {arg: (arg if arg.isidentifier() else arg.replace("[", "_").replace("]", "")) for arg in node.args}
-    return pruned(
-        {names.get(arg, arg): one for arg, one in inputs.items()},
-        (dataclasses.replace(node, args=tuple(names[arg] for arg in node.args)),),
-    )
+    return pruned({names.get(arg, arg): one for arg, one in inputs.items()},
+                  (dataclasses.replace(node, args=tuple(names[arg] for arg in node.args)),))
 
 
 def _alone(graph: Graph, place: int) -> Iterator[Graph]:

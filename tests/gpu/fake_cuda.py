@@ -151,10 +151,9 @@ def module():
     """What is ``cupy.cuda``."""
     runtime = types.SimpleNamespace(getDeviceCount=lambda: 2, runtimeGetVersion=lambda: 13000, driverGetVersion=lambda: 13000,
                                     getDeviceProperties=lambda number: {"name": b"a stand-in"})
-    return types.SimpleNamespace(
-        Device=Device, Stream=Stream, Event=Event, runtime=runtime, get_current_stream=get_current_stream,
-        Graph=capturing.Graph, MemoryPool=Pool, PinnedMemoryPool=PinnedPool,
-        set_pinned_memory_allocator=set_pinned_memory_allocator,
-        alloc_pinned_memory=lambda size: pinned.allocator(size),
-        is_available=lambda: True, get_elapsed_time=lambda start, end: (end.moment - start.moment) / 8,
-        memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError), using_allocator=using_allocator)
+    return types.SimpleNamespace(Device=Device, Stream=Stream, Event=Event, runtime=runtime,
+                                 get_current_stream=get_current_stream, Graph=capturing.Graph, MemoryPool=Pool,
+                                 PinnedMemoryPool=PinnedPool, set_pinned_memory_allocator=set_pinned_memory_allocator,
+                                 alloc_pinned_memory=lambda size: pinned.allocator(size), is_available=lambda: True,
+                                 get_elapsed_time=lambda start, end: (end.moment - start.moment) / 8,
+                                 memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError), using_allocator=using_allocator)

@@ -103,13 +103,6 @@ def test_a_step_of_the_tutorial_asks_the_device_for_little(stand_in, way):
         assert_same(part, expected)
 
 
-def test_numbers_of_the_updates_of_a_trainer_are_the_latest_ones(stand_in):
-    rates = (0.05, 0.01, 0.03)
-    found = trained(GPU, "hybridized", "adam", 8, rates)
-    for part, expected in zip(found[:3], trained(mx.cpu(), "eager", "adam", 8, rates)[:3], strict=True):
-        assert_same(part, expected, 1e-3)
-
-
 @pytest.mark.parametrize(("optimizer", "settings"), [
     ("sgd", {"momentum": 0.9, "wd": 0.01}), ("adam", {}), ("ftrl", {}), ("lamb", {}), ("rmsprop", {"centered": True})])
 def test_numbers_of_captured_updates_are_the_latest_ones(stand_in, optimizer, settings):
@@ -143,88 +136,6 @@ def test_gradients_are_clipped_between_the_graphs_of_a_step(stand_in, clip, opti
     said = {(row["pass"], row["op"]): row["reason"] for row in explain(found[-1])}
     assert said["backward", "clip_factor"] == apart.NORM
     assert len(found[3]) <= 57
-
-
-@pytest.mark.parametrize("way", ["eager", "hybridized"])
-def test_gradients_are_clipped_by_the_lines_of_a_program(stand_in, way):
-    found = trained(GPU, way, clip=1e-3)
-    for part, expected in zip(found[:3], trained(mx.cpu(), "eager", clip=1e-3)[:3], strict=True):
-        assert_same(part, expected, 1e-3)
-
-
-def test_a_norm_that_is_not_finite_is_warned_of(stand_in):
-    net, loss = network(GPU), gluon.loss.SigmoidBinaryCrossEntropyLoss()
-    step = gluon.TrainStep(net, loss, gluon.Trainer(net.collect_params(), "sgd"), clip_norm=1.0)
-    for batch in batches(GPU, 4):
-        step(*batch)
-    data, label = batches(GPU, 1)[0]
-    with pytest.warns(UserWarning, match="nan or inf is detected"):
-        step(data, label * np.nan)
-
-
-def test_under_a_profiler_a_step_runs_operator_by_operator(stand_in):
-    net, loss = network(GPU), gluon.loss.SigmoidBinaryCrossEntropyLoss()
-    step = gluon.TrainStep(net, loss, gluon.Trainer(net.collect_params(), "sgd"))
-    data = batches(GPU, 6)
-    for batch in data[:4]:
-        step(*batch)
-    Graph.launches = 0
-    with mx.Profiler() as profile:
-        step(*data[4])
-    assert Graph.launches == 0
-    assert len([row for row in profile.records if row["kind"] == "op"]) > 20
-    step(*data[5])
-    assert Graph.launches > 0
-
-
-def test_a_setting_turns_the_graphs_of_a_step_off(stand_in):
-    Graph.launches = 0
-    with mx.config.set(cuda_graphs=False):
-        found = trained(GPU, "step")
-        assert explain(found[-1])[-1]["reason"] == "config.cuda_graphs is False"
-    assert Graph.launches == 0
-
-
-def test_an_array_that_a_step_gave_stays(stand_in):
-    net, loss = network(GPU), gluon.loss.SigmoidBinaryCrossEntropyLoss()
-    step = gluon.TrainStep(net, loss, gluon.Trainer(net.collect_params(), "sgd"))
-    made = [step(*batch) for batch in batches(GPU, 6)]
-    before = [one.asnumpy() for one in made]
-    step(*batches(GPU, 1)[0])
-    assert_same([one.asnumpy() for one in made], before, 0)
-
-
-def waits(optimizer, hybrid):
-    """Train an embedding and a sparse layer, and give what a step after the first ones waits for."""
-    embedding = gluon.nn.Embedding(50, 4, sparse_grad=True)
-    layer = gluon.Parameter("weight", shape=(60, 4), grad_stype="row_sparse")
-    embedding.initialize(ctx=GPU)
-    layer.initialize(ctx=GPU)
-    out = gluon.nn.Dense(1, in_units=4)
-    out.initialize(ctx=GPU)
-    if hybrid:
-        embedding.hybridize()
-        out.hybridize()
-    trainer = gluon.Trainer({"weight": layer, **embedding.collect_params(), **out.collect_params()}, optimizer)
-    rng = np.random.default_rng(0)
-    words, label = nd.array(rng.integers(0, 50, (6,)), ctx=GPU), nd.ones((6, 1), ctx=GPU)
-    x = nd.array(rng.random((6, 60)) * (rng.random((6, 60)) < 0.1), ctx=mx.cpu()).tostype("csr").as_in_context(GPU)
-    loss = gluon.loss.L2Loss()
-    for _ in range(4):
-        fake_cupy.counts.update(dict.fromkeys(fake_cupy.counts, 0))
-        with autograd.record():
-            found = loss(out(embedding(words) + nd.sparse.dot(x, layer.data(GPU))), label)
-        found.backward()
-        trainer.step(6)
-    return dict(fake_cupy.counts)
-
-
-@pytest.mark.parametrize("hybrid", [False, True])
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad", "ftrl"])
-def test_a_step_with_row_sparse_gradients_waits_for_two_sizes_and_nothing_else(stand_in, optimizer, hybrid):
-    found = waits(optimizer, hybrid)
-    assert found["get"] == found["atomic"] == 0
-    assert found["size"] + found["synchronize"] == 2  # how many columns of the batch, and how many words, are distinct
 
 
 class Letter:

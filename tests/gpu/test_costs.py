@@ -21,17 +21,15 @@ SLACK = 1.2
 TOUCHED, LONGEST = 4, 130
 
 #: Kernels beyond these bounds, with theirs and the reason.
-BEYOND = {
-    "dot_csr": (5, 130, "every row reads the rows of the right side that it needs anew; the second cache has them"),
-    "reduce_runs": (8, 130, "threads of a warp read entries that lie 32 apart"),
-    "dot_rows": (23, 130, "a team an element reads its row of the left side anew; the second cache has it"),
-    "dot_small": (5, 260, "32 threads share an element of a product that is deep, and few elements are left to share"),
-    "dot_grouped": (8, 160, "32 entries a thread, four loads each"),
-    "sum_grouped": (5, 130, "one column wide, threads of a warp read places that lie 32 entries apart"),
-    "join_groups": (13, 130, "it reads a row of parts for 16 entries, which is little beside what these are"),
-    "count_pairs": (4, 330, "a thread a row walks along two rows"),
-    "add_pairs": (8, 500, "the same"), "multiply_pairs": (8, 330, "the same"), "spread_pairs": (8, 500, "the same"),
-}
+BEYOND = {"dot_csr": (5, 130, "every row reads the rows of the right side that it needs anew; the second cache has them"),
+          "reduce_runs": (8, 130, "threads of a warp read entries that lie 32 apart"),
+          "dot_rows": (23, 130, "a team an element reads its row of the left side anew; the second cache has it"),
+          "dot_small": (5, 260, "32 threads share an element of a product that is deep, and few elements are left to share"),
+          "dot_grouped": (8, 160, "32 entries a thread, four loads each"),
+          "sum_grouped": (5, 130, "one column wide, threads of a warp read places that lie 32 entries apart"),
+          "join_groups": (13, 130, "it reads a row of parts for 16 entries, which is little beside what these are"),
+          "count_pairs": (4, 330, "a thread a row walks along two rows"), "add_pairs": (8, 500, "the same"),
+          "multiply_pairs": (8, 330, "the same"), "spread_pairs": (8, 500, "the same")}
 
 
 def count(library, *what):
@@ -103,11 +101,3 @@ def test_columns_that_most_rows_store_are_shared_by_many_threads(compiled, monke
     assert longest() < 200
     monkeypatch.setattr(grouped, "FEW", 1 << 40)
     assert longest() > 2000
-
-
-def test_a_record_is_what_was_counted():
-    rows = [costs.Cost("tutorial", "gelu", "gelu", 10, 1.0, 1, 2.5, 1.0)]
-    read = json.loads(costs.record(rows))
-    assert [costs.Cost(*row) for row in read["costs"]] == rows
-    assert read["verified on hardware"] is False
-    assert "gelu" in costs.table(rows)

@@ -236,9 +236,8 @@ def close(one, other):
 def same(found, expected):
     """Whether descriptions are equal, numbers nearly so."""
     if isinstance(expected, dict):
-        return isinstance(found, dict) and set(found) == set(expected) and all(
-            same_text(found[key], expected[key]) if key in ("text", "printed") else same(found[key], expected[key])
-            for key in expected)
+        return isinstance(found, dict) and set(found) == set(expected) and all(same_text(found[key], expected[key])
+            if key in ("text", "printed") else same(found[key], expected[key]) for key in expected)
     if isinstance(expected, list):
         alike = isinstance(found, list) and len(found) == len(expected)
         return alike and all(same(a, b) for a, b in zip(found, expected, strict=True))

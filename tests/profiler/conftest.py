@@ -96,8 +96,7 @@ def step(library):
         hooks.state.layer = "dense0"
         out = library.run("dot", (batch, weight), library.dense(2, 8), node)
         hooks.state.lane = "backward"
-        gradient = library.run(library.plan("dot", transpose_a=True), (batch, out),
-                               library.row_sparse(rows, (1000, 8)), node)
+        gradient = library.run(library.plan("dot", transpose_a=True), (batch, out), library.row_sparse(rows, (1000, 8)), node)
         hooks.state.lane, hooks.state.layer = "forward", ""
         library.run(library.plan("sgd_update", lane="update", lr=0.1), (weight, gradient), weight)
 

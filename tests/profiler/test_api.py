@@ -54,14 +54,6 @@ def test_runs_add_up_until_they_are_reset(library):
     assert json.loads(profiler.dumps(format="json"))["Time"] == {}
 
 
-def test_a_reset_while_recording_goes_on_recording(library):
-    profiler.set_state("run")
-    add(library)
-    profiler.dumps(reset=True)
-    add(library)
-    assert json.loads(profiler.dumps(format="json"))["Time"]["operator"]["add"]["Count"] == 1
-
-
 def test_dump_does_not_end_what_it_need_not(library, tmp_path):
     profiler.set_state("run")
     add(library)

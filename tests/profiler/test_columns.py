@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.profiler import Profiler, load
+from sparsekit.profiler import Profiler
 from sparsekit.profiler import memory as tracking
-from sparsekit.profiler.columns import NONE, SCHEMA, Ragged, Strings, build, merged
-from sparsekit.profiler.groups import grouped
+from sparsekit.profiler.columns import NONE, Strings, build
 
 
 def named(prof):
@@ -58,49 +57,6 @@ def test_the_way_of_a_sparse_value_can_be_followed_to_the_update(hybridized):
     assert prof.records[maker]["outputs"][0]["stype"] == "row_sparse"
 
 
-def test_roles_are_known_from_the_first_event_on(library):
-    weight = library.dense(6)
-    from sparsekit.core import hooks
-
-    with Profiler() as prof:
-        result = library.run("exp", (weight,), library.dense(6))
-        hooks.assign(library.Array(weight), "parameter", "w")
-        library.run(library.plan("sgd_update", lane="update"), (weight, result), weight)
-    first, second = prof.records
-    assert first["inputs"][0]["role"] == "parameter"
-    assert second["inputs"][0]["owner"] == "w"
-    assert second["inputs"][1]["role"] == "gradient"
-
-
-def test_merged_columns_are_those_of_each_run(library, tmp_path):
-    runs = []
-    for count in (2, 3):
-        with Profiler() as prof:
-            for _ in range(count):
-                library.run("add", (library.run("zeros", (), library.dense(3)),), library.dense(3))
-        runs.append(prof)
-    together = merged([prof.tables for prof in runs])
-    assert len(together.runs) == 2
-    for run, prof in enumerate(runs):
-        own = together.only(run)
-        for table, columns in SCHEMA.items():
-            for name in columns:
-                one, other = getattr(getattr(own, table), name), getattr(getattr(prof.tables, table), name)
-                if table in ("arrays", "kinds", "holdings") or name == "run":
-                    continue  # these have the rows of both
-                flat, wanted = (held.values if isinstance(held, Ragged) else held for held in (one, other))
-                if "text" in columns[name]:
-                    assert own.texts(flat) == prof.tables.texts(wanted)
-                elif "->" not in columns[name] or "events" in columns[name]:
-                    assert np.array_equal(flat, wanted), (table, name)
-    calls = grouped(together, "name", "run")
-    assert list(zip(together.texts(calls["name"]), calls["run"].tolist(), calls["calls"].tolist(), strict=True)) == [
-        ("zeros", 0, 2), ("add", 0, 2), ("zeros", 1, 3), ("add", 1, 3)]
-    both = mx.profiler.merge({"one": runs[0], "two": runs[1]})
-    assert [len(both.process(name).records) for name in ("one", "two")] == [4, 6]
-    assert load(both.save(tmp_path / "both.npz")).processes == both.processes
-
-
 def test_what_refers_to_rows_that_are_left_out_refers_to_none():
     columns = build(Strings(), runs={"wall": [1]}, kinds={"name": ["a", "b"]}, events={
         "kind": [0, 1, 1], "start": [0, 1, 2], "conversion": [NONE, 0, 0], "made_by": [[], [0], [0, 1]], "run": [0, 0, 0]})
@@ -109,19 +65,6 @@ def test_what_refers_to_rows_that_are_left_out_refers_to_none():
     assert kept.events.conversion.tolist() == [NONE, NONE]
     assert kept.events.made_by.lists() == [[NONE, 1], [NONE]]
     assert columns.taken({"events": np.zeros(0, np.int64)}).events.made_by.lists() == []
-
-
-def test_a_table_names_its_columns():
-    columns = build(Strings(), runs={"wall": [1]})
-    assert "wall" in dir(columns.runs)
-    assert "1 rows of name" in repr(columns.runs)
-    with pytest.raises(AttributeError, match="no column 'walls'; it has name"):
-        _ = columns.runs.walls
-
-
-def test_an_unknown_grouping_is_named():
-    with pytest.raises(mx.UnknownNameError, match="grouping"):
-        grouped(build(Strings(), runs={"wall": [1]}), "title")
 
 
 def test_the_peak_stays_exact_when_older_changes_are_put_together(library, monkeypatch):

@@ -121,13 +121,6 @@ def test_what_is_no_profile_is_refused(library, arguments, match):
         prof.diff(*arguments)
 
 
-def test_two_empty_runs_are_the_same():
-    with Profiler() as empty:
-        pass
-    assert empty.diff(empty).verdict == SAME
-    assert empty.diff(empty)._repr_mimebundle_()["text/html"]
-
-
 NAMES = ["l2loss0", "dense0_weight", "net0_w", "block1.dense0", "a#:0", "plain", ""]
 
 

@@ -15,7 +15,6 @@ import pytest
 import sparsekit as mx
 from sparsekit.core import hooks
 from sparsekit.profiler.recorder import Recorder
-from tests.profiler.skeletons import skeleton
 
 FEATURES, UNITS, BATCH, STORED = 1000, 16, 4, 3
 
@@ -72,20 +71,6 @@ def test_a_training_step_is_recorded_in_its_lanes_and_layers(training):
     assert sum(record["self"] for record in prof.records) <= prof.wall
 
 
-def test_contracts_tell_the_row_sparse_gradient_from_the_dense_one(training):
-    sparse, dense = training("row_sparse"), training("default")
-    with mx.Profiler() as first:
-        sparse()
-    with mx.Profiler() as second:
-        dense()
-    mx.expect(first).no_densify().grad_rows("first_weight", at_most=sparse.rows).update_rows(at_most=sparse.rows) \
-        .storage("dot", "csr, default -> default", lane="forward").calls("dot", 2)
-    with pytest.raises(mx.ContractError, match="dense gradient"):
-        mx.expect(second).update_rows(at_most=sparse.rows)
-    moved = [sum(row["bytes"] for row in prof.totals if row["lane"] == "update") for prof in (first, second)]
-    assert moved[0] * 10 < moved[1]
-
-
 def test_an_update_that_is_not_lazy_moves_the_whole_weight_and_breaks_update_rows():
     weight, gradient = mx.nd.ones((1000, 4)), mx.nd.sparse.row_sparse_array((np.ones((2, 4), "float32"), [3, 5]), shape=(1000, 4))
     moved = {}
@@ -103,20 +88,6 @@ def test_an_update_that_is_not_lazy_moves_the_whole_weight_and_breaks_update_row
     assert moved[False] > 3 * weight.nbytes > 100 * moved[True]
 
 
-def test_a_fallback_shows_as_a_conversion_inside_the_operator():
-    matrix = mx.nd.sparse.csr_matrix((np.ones(3, np.float32), [0, 2, 1], [0, 2, 3]), shape=(2, 4))
-    with mx.config.set(densify="allow"), mx.Profiler() as prof:
-        mx.nd.sigmoid(matrix)
-    outer = next(record for record in prof.records if record["fallback"] and record["lane"] == "forward")
-    inner = prof.records[prof.records.index(outer) + 1]
-    assert outer["name"] == "sigmoid"
-    assert (inner["name"], inner["lane"], inner["depth"]) == ("cast_storage", "convert", outer["depth"] + 1)
-    assert prof.densified == 1
-    assert (prof.ledger[0].op, prof.ledger[0].source, prof.ledger[0].target) == ("sigmoid", "csr", "default")
-    with pytest.raises(mx.ContractError, match="sigmoid at test_library"):
-        mx.expect(prof).no_densify()
-
-
 def test_the_profiler_keeps_no_array_of_the_library_alive(training):
     step = training("row_sparse")
     with mx.Profiler() as prof:
@@ -128,26 +99,6 @@ def test_the_profiler_keeps_no_array_of_the_library_alive(training):
     gc.collect()
     assert watched() is None
     assert prof.records
-
-
-def test_an_operator_that_refuses_leaves_the_profiler_sound():
-    with mx.Profiler() as prof:
-        mx.nd.ones((2, 3))
-        with pytest.raises(mx.ShapeError):
-            mx.nd.dot(mx.nd.ones((2, 3)), mx.nd.ones((2, 3)))
-        mx.nd.ones((2, 3))
-    assert hooks.sink is None
-    assert len({record["name"] for record in prof.records}) == 1
-
-
-def test_a_trace_of_the_real_library_reads_back(training, tmp_path):
-    step = training("row_sparse")
-    with mx.Profiler() as prof:
-        step()
-    prof.save(tmp_path / "run.npz")
-    loaded = mx.profiler.load(tmp_path / "run.npz")
-    assert loaded.records == prof.records
-    assert skeleton(loaded) == skeleton(prof)
 
 
 @pytest.mark.parametrize("hybridized", [False, True])
@@ -381,19 +332,6 @@ def test_of_two_profilers_that_begin_at_once_one_is_refused():
         thread.join()
     assert sorted(outcomes) == ["recorded", "refused"]
     assert hooks.sink is None
-
-
-def test_conversions_that_were_asked_for_and_implicit_ones_are_told_apart():
-    data = mx.nd.array([[0, 2, 0], [0, 0, 3]]).tostype("csr")
-    with mx.config.set(densify="allow"), mx.Profiler() as prof:
-        for _ in range(2):
-            data.tostype("default")
-        mx.nd.cos(data)
-    asked, implicit = prof.table(of="conversions").rows
-    assert (asked["how"], asked["times"], implicit["how"], implicit["times"]) == ("asked for", 2, "implicit", 1)
-    for row in (asked, implicit):
-        assert (row["from"], row["to"], row["shape"]) == ("csr", "default", (2, 3))
-        assert (row["bytes before"], row["bytes after"]) == (48, 24)
 
 
 def test_steps_that_differ_in_their_rate_alone_are_of_one_kind_and_keep_their_rates(tmp_path):

@@ -51,14 +51,6 @@ def test_a_view_is_charged_to_its_base_once(library):
     assert len(prof.memory["at_peak"]) == 1
 
 
-def test_an_operator_in_place_allocates_nothing(library):
-    array = library.dense(10)
-    with Profiler() as prof:
-        for _ in range(5):
-            library.run("sgd_update", (array,), array)
-    assert prof.memory["peak_bytes"] == 40
-
-
 def test_roles_are_given_before_or_after_and_hold_for_the_whole_life(library):
     before, after = library.dense(10), library.dense(20)
     holders = [library.Array(before), library.Array(after)]
@@ -123,14 +115,6 @@ def test_a_lasting_sparse_array_keeps_its_role_when_its_components_are_replaced(
         ("gradient", 224), ("gradient", 56)}
 
 
-def test_freed_while_nobody_looks_is_noticed_at_the_end(library):
-    with Profiler() as prof:
-        kept = library.run("zeros", (), library.dense(100))
-        assert prof.memory["samples"][-1][1] == 400
-        del kept
-    assert prof.memory["samples"][-1][1] == 0
-
-
 def test_samples_are_bounded_and_the_peak_survives(library):
     with Profiler() as prof:
         for number in range(3 * MAX_SAMPLES):
@@ -142,12 +126,3 @@ def test_samples_are_bounded_and_the_peak_survives(library):
     assert max(total for _, total, _ in prof.memory["samples"]) == 1000
     times = [time for time, _, _ in prof.memory["samples"]]
     assert times == sorted(times)
-
-
-def test_gradients_of_a_model_that_does_not_run_are_no_gradients_of_the_run(library, step):
-    other = library.Array(library.row_sparse(9, (100, 8)))
-    hooks.assign(other, "gradient", "other_weight")
-    with Profiler() as prof:
-        step(rows=4)
-    assert prof.gradient_rows == {"dense0_weight": 4}
-    assert prof.memory["idle_bytes"] == 9 * 8 * 4 + 9 * 8

@@ -48,25 +48,22 @@ def calls(tmp_path_factory):
         made.wait_to_read()
     saved = str(prof.save(folder / "run.npz"))
     domain = profiler.Domain("d")
-    compared = Comparison(["a", "b"], [1, 1], [[Turn(place, 1.0) for place in (0, 1, 1, 0)]] * 9,
-                          0.99, [])
-    found = {
-        "compare": (profiler.compare, {"programs": {"a": int, "b": int}, "rounds": 8, "turn": 1e-9, "profile": False}),
-        "diff": (profiler.diff, {"before": prof, "after": prof}), "expect": (profiler.expect, {}),
-        "load": (profiler.load, {"path": saved}), "merge": (profiler.merge, {"profiles": [prof]}),
-        "schedule": (profiler.schedule, {"wait": 1, "warmup": 1, "active": 1}), "what_if": (functools.partial(what_if, prof), {}),
-        "Comparison.__getitem__": (compared.__getitem__, {"name": "a"}), "WhatIf.table": (prof.what_if().table, {}),
-        "Diff.table": (prof.diff(prof).table, {}), "Diff.save": (prof.diff(prof).save, {"path": folder / "d.html"}),
-        "RunMemory.figure": (prof.memory.figure, {}), "Profiler": (mx.Profiler, {}),
-    }
+    compared = Comparison(["a", "b"], [1, 1], [[Turn(place, 1.0) for place in (0, 1, 1, 0)]] * 9, 0.99, [])
+    found = {"compare": (profiler.compare, {"programs": {"a": int, "b": int}, "rounds": 8, "turn": 1e-9, "profile": False}),
+             "diff": (profiler.diff, {"before": prof, "after": prof}), "expect": (profiler.expect, {}),
+             "load": (profiler.load, {"path": saved}), "merge": (profiler.merge, {"profiles": [prof]}),
+             "schedule": (profiler.schedule, {"wait": 1, "warmup": 1, "active": 1}),
+             "what_if": (functools.partial(what_if, prof), {}),
+             "Comparison.__getitem__": (compared.__getitem__, {"name": "a"}), "WhatIf.table": (prof.what_if().table, {}),
+             "Diff.table": (prof.diff(prof).table, {}), "Diff.save": (prof.diff(prof).save, {"path": folder / "d.html"}),
+             "RunMemory.figure": (prof.memory.figure, {}), "Profiler": (mx.Profiler, {})}
     given = {"Domain": {"name": "d"}, "Event": {"name": "e"}, "set_config": {}, "dump_profile": {},
              **{name: {"domain": domain, "name": "x"} for name in ("Counter", "Frame", "Marker", "Task")},
              "set_kvstore_handle": {"handle": None}}
     for name in profiler.__all__:
         if name not in found and name not in ("Profile", "active"):
             found[name] = getattr(profiler, name), given.get(name, {})
-    needed = {"diff": {"other": prof}, "process": {"name": "x"}, "save": {"path": folder / "a.npz"},
-              "span": {"name": "s"},
+    needed = {"diff": {"other": prof}, "process": {"name": "x"}, "save": {"path": folder / "a.npz"}, "span": {"name": "s"},
               "marker": {"name": "m"}, "counter": {"name": "c", "value": 1}}
     for owner, one in ((Profile, prof), (mx.Profiler, mx.Profiler())):
         for name, method in vars(owner).items():

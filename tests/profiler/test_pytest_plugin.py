@@ -135,23 +135,18 @@ PEAK = r"peak_below\('1 kB'\) is broken: the peak was 32.3 kB[^\n]*\nEvent: cast
 NOT_CALLED = r"calls\('dot', 2\) is broken: it ran 0 times[^\n]*\nAdvice: .*density 1.00.*Convert it once"
 
 #: What each test comes to, and a part of what it says.
-OUTCOMES = {
-    "test_dense": ("failed", DENSIFIED + r" at test_program.py:{line}: " + BYTES),
-    "test_all_hold": ("passed", ""),
-    "test_two_are_broken": ("failed", PEAK + r" at test_program.py:{line}, [^\n]*\n" + NOT_CALLED),
-    "test_cases[waste]": ("failed", r"no_densify\(\) is broken"),
-    "test_cases[product]": ("failed", r"^calls\('dot', 2\) is broken: it ran 1 time;.*\nEvent: dot \(forward\) at test_p"),
-    "test_own_failure_wins": ("failed", "AssertionError: its own"),
-    "test_expected": ("skipped", ""),
-    "test_skipped": ("skipped", ""),
-    "TestOld.test_dense": ("failed", r"no_densify\(\) is broken[^\n]*\nHint:[^\n]*\ncalls\('dot', 2\) is broken: it ran 1 time"),
-    "TestOld.test_own_failure_wins": ("failed", "AssertionError: 1 != 2 : its own"),
-    "TestOld.test_holds": ("passed", ""),
-    "test_fixture": ("passed", ""),
-    "test_fixture_and_contract_are_one_profile": ("passed", ""),
-    "test_fixture_asked_for_late": ("passed", ""),
-    "test_profilers_of_its_own": ("passed", ""),
-}
+OUTCOMES = {"test_dense": ("failed", DENSIFIED + r" at test_program.py:{line}: " + BYTES), "test_all_hold": ("passed", ""),
+            "test_two_are_broken": ("failed", PEAK + r" at test_program.py:{line}, [^\n]*\n" + NOT_CALLED),
+            "test_cases[waste]": ("failed", r"no_densify\(\) is broken"),
+            "test_cases[product]": ("failed",
+                                    r"^calls\('dot', 2\) is broken: it ran 1 time;.*\nEvent: dot \(forward\) at test_p"),
+            "test_own_failure_wins": ("failed", "AssertionError: its own"), "test_expected": ("skipped", ""),
+            "test_skipped": ("skipped", ""),
+            "TestOld.test_dense": ("failed",
+                                   r"no_densify\(\) is broken[^\n]*\nHint:[^\n]*\ncalls\('dot', 2\) is broken: it ran 1 time"),
+            "TestOld.test_own_failure_wins": ("failed", "AssertionError: 1 != 2 : its own"), "TestOld.test_holds": ("passed", ""),
+            "test_fixture": ("passed", ""), "test_fixture_and_contract_are_one_profile": ("passed", ""),
+            "test_fixture_asked_for_late": ("passed", ""), "test_profilers_of_its_own": ("passed", "")}
 
 
 def pytest_in(folder: Path, *options: str, source: str = PROGRAM, codes: tuple[int, ...] = (1, 2)) -> str:

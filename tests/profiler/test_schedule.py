@@ -50,13 +50,6 @@ def test_only_active_steps_are_kept_and_each_round_is_handed_over(library, plan,
     assert seen(prof) in (rounds[-1], [])
 
 
-def test_steps_are_spans_with_their_numbers(library):
-    with Profiler(schedule=schedule(wait=1, warmup=0, active=2, repeat=1)) as prof:
-        loop(library, prof, 5)
-    assert [record["attrs"]["step"] for record in prof.records if record["name"] == "step"] == [1, 2]
-    assert len(prof.memory["process_samples"]) >= 3
-
-
 def test_spans_and_marks_of_steps_that_wait_are_not_noted(library):
     with Profiler(schedule=schedule(wait=2, warmup=0, active=1, repeat=1)) as prof:
         for step in range(6):

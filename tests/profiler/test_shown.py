@@ -56,14 +56,6 @@ def test_showing_a_profile_leaves_no_records_behind(busy, tmp_path, show):
     assert busy.records is mine
 
 
-def test_a_profile_that_still_records_shows_what_it_has(library):
-    with Profiler() as prof:
-        library.run("add", (), library.dense(2))
-        assert "1 " in prof.timeline().table.rows[0][3] + " "
-        library.run("add", (), library.dense(2))
-    assert prof.timeline().table.rows[0][3] == "2"
-
-
 def test_another_profile_is_no_title(busy):
     with pytest.raises(mx.ProfilerError, match="merge"):
         busy.timeline(busy)

@@ -65,27 +65,6 @@ def test_arrows_lead_from_forward_to_backward(profile, path):
         assert spans[start["ts"]]["args"]["node"] == spans[ends[number]["ts"]]["args"]["node"]
 
 
-def test_no_folder_and_no_host_is_written(profile, path):
-    profile.save(path)
-    text = json.dumps(read(path))
-    assert "/home" not in text
-    assert "data.libsvm" in text
-    other = read(path)["otherData"]
-    assert other["folded"] == 0
-    assert other["units"]["ts"] == "us"
-    assert "numpy" in other["environment"]
-
-
-def test_nothing_is_left_half_written(profile, tmp_path, monkeypatch):
-    target = tmp_path / "run.json"
-    target.write_text("before")
-    monkeypatch.setattr("sparsekit.profiler.trace.trace_events", lambda data: iter([{"ts": object()}]))
-    with pytest.raises(TypeError):
-        profile.save(target)
-    assert target.read_text() == "before"
-    assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
-
-
 def test_names_must_say_what_the_file_is(profile, tmp_path):
     with pytest.raises(DataFileError, match=r"'run\.txt'"):
         profile.save(tmp_path / "run.txt")

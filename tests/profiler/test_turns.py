@@ -1,6 +1,5 @@
 """Programs compared in turns: how often a difference is claimed that is not there, and how often one is missed that is."""
 
-import inspect
 from html import unescape
 
 import numpy as np
@@ -83,41 +82,15 @@ def test_a_slowdown_of_a_fifth_is_found(monkeypatch, kind):
     assert found >= 0.95 * COMPARISONS
 
 
-def machine(kind, rng, length):
-    """Factors by which a machine slows what runs on it down, one a turn."""
-    if kind == "quiet":
-        return rng.lognormal(0, 0.02, length)
-    if kind == "heavy tails":
-        return 1 + 0.01 * rng.pareto(1.2, length)
-    if kind == "drift":
-        return rng.lognormal(0, 0.02, length) * np.linspace(1, 3, length)
-    if kind == "bursts":  # a neighbour that comes and goes
-        busy = np.cumsum(rng.random(length) < 0.03) % 2
-        return rng.lognormal(0, 0.02, length) * (1 + busy)
-    walk = np.cumsum(rng.normal(0, 0.05, length))
-    return np.exp(walk)
-
-
-def simulated(kind, rng, factor, rounds=16):
-    """A comparison of two programs of which the second takes ``factor`` times as long, on a machine of a kind."""
-    slow = iter(machine(kind, rng, 4 * rounds))
+def simulated(rng, factor, rounds=16):
+    """A comparison of two programs of which the second takes ``factor`` times as long, on a quiet machine."""
+    slow = iter(rng.lognormal(0, 0.02, 4 * rounds))
     blocks = []
     for _ in range(rounds):
         first = int(rng.integers(2))
         order = (first, 1 - first, 1 - first, first)
         blocks.append([Turn(place, 1e-4 * (factor if place else 1) * next(slow)) for place in order])
     return Comparison(["a", "b"], [5, 5], blocks, 0.99, [])
-
-
-KINDS = ["quiet", "heavy tails", "drift", "bursts", "random walk"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_intervals_hold_on_every_kind_of_machine(kind):
-    rng = np.random.default_rng(7)
-    missed = sum(not found["b"]["low"] <= 1.3 <= found["b"]["high"] for found in
-                 (simulated(kind, rng, 1.3) for _ in range(400)))
-    assert missed <= 12  # 4 are expected at 99 %; 13 or more happen once in ten thousand times
 
 
 def test_the_interval_is_that_of_signed_ranks():
@@ -181,7 +154,7 @@ def test_counts_come_from_one_profiled_call_of_each():
 
 @pytest.mark.parametrize("factor", [1.0, 1.3, 0.004, 900.0])
 def test_headline_picture_and_table_say_the_same(factor):
-    found = simulated("quiet", np.random.default_rng(1), factor)
+    found = simulated(np.random.default_rng(1), factor)
     row, shown, headline = found["b"], found.figure(), found.summary()
     for text in (headline, unescape(shown.svg()), repr(shown), repr(found)):
         assert row["finding"] in text
@@ -213,17 +186,10 @@ def test_what_cannot_be_compared_is_refused(arguments, options, match):
         profiler.compare(*arguments, **options)
 
 
-@pytest.mark.parametrize("name", ["rounds", "turn", "confidence", "least"])
-def test_who_gives_no_number_is_told_the_default(name):
-    with pytest.raises(ProfilerError) as caught:
-        profiler.compare({"a": int, "b": int}, **{name: None})
-    assert caught.value.hint == f"{inspect.signature(profiler.compare).parameters[name].default} is the default."
-
-
 def test_a_running_profiler_and_an_unknown_name_are_refused():
     with mx.Profiler(), pytest.raises(ProfilerError, match="while a profiler records"):
         profiler.compare({"a": int, "b": int})
-    found = simulated("quiet", np.random.default_rng(1), 1.0)
+    found = simulated(np.random.default_rng(1), 1.0)
     with pytest.raises(mx.base.errors.UnknownNameError, match="program named 'c'"):
         found["c"]
 

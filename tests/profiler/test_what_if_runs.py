@@ -5,7 +5,6 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ProfilerError, UnknownNameError
-from sparsekit.profiler.batches import batches_of
 
 FEATURES, ROWS, STORED, UNITS = 3000, 120, 6, 32
 
@@ -176,22 +175,6 @@ def test_results_of_another_length_are_said_to_stay():
     assert not any("length differs" in note for note in prof.what_if(batch_size=10).notes)
 
 
-def test_events_tell_batches_from_data_sets():
-    def event(name, taken, made, lane="forward"):
-        arrays = [[{"shape": list(shape)} for shape in shapes] for shapes in (taken, made)]
-        return {"kind": "op", "name": name, "lane": lane, "inputs": arrays[0], "outputs": arrays[1]}
-
-    cut = [event("slice", [(400, 9)], [(50, 9)]), event("dot", [(50, 9), (9, 2)], [(50, 2)])]
-    assert batches_of(cut, [(400, 9)]) == (50, ((400, 9),))
-    # What is used once as a whole, and a row of it, are not batches.
-    odd = [event("exp", [(400, 9)], [(400, 9)]), event("_getitem", [(400, 9)], [(9,)])]
-    assert batches_of([*cut, *cut, *odd], [(400, 9)]) == (50, ())
-    assert batches_of([event("dot", [(50, 9)], [(50, 2)], "backward")], [(50, 9)]) == (0, ())
-    assert batches_of([], [()]) == (0, ())
-    two = [event("dot", [(rows, 9)], [(rows, 2)]) for rows in (50, 30)]
-    assert [batches_of(two, [(50, 9), (30, 9)], times).rows for times in ((5, 1), (1, 5))] == [50, 30]
-
-
 # Which parameters
 
 
@@ -219,15 +202,6 @@ def test_the_gradient_of_one_parameter_can_be_changed(dense_deep):
     assert any("previous row_sparse gradient" in note for note in asked.notes)
 
 
-def test_both_storage_types_can_be_asked_for_at_once(dense_deep):
-    layer, other = named(dense_deep, "layer_weight"), named(dense_deep, "dense0_weight")
-    asked = dense_deep.what_if(gradient={layer: "row_sparse", other: "default"}, rows=10)
-    assert asked.after < asked.before
-    sparse = train("deep", "row_sparse")
-    assert sparse.what_if(gradient={other: "default"}).saved == 0
-    assert sparse.what_if(gradient={layer: "default"}).after == sparse.what_if(gradient="default").after
-
-
 @pytest.mark.parametrize(("change", "error", "match"), [
     ({"gradient": {"net_layer_wieght": "row_sparse"}}, UnknownNameError, "layer_weight"),
     ({"gradient": {"layer_weight": "csr"}}, UnknownNameError, "row_sparse"),
@@ -248,7 +222,3 @@ def test_names_and_rows_that_cannot_be_are_errors(dense_deep, change, error, mat
               for key, given in change.items()}
     with pytest.raises(error, match=match):
         dense_deep.what_if(**change)
-
-
-def test_no_rows_at_all_is_a_number_of_rows(dense_deep):
-    assert dense_deep.what_if(gradient="row_sparse", rows=0).after < dense_deep.what_if(gradient="row_sparse", rows=1).after

@@ -100,6 +100,9 @@ def _in_file_order(io, test_utils):
 
 # data sets
 
+WORDS = ["the", "of", "a", "cat", "dog", "bird", "house", "tree", "sees", "finds", "likes", "big", "small", "old", "red", "then"]
+
+
 def write_libsvm(path, rows, features, seed, stored=8):
     """Rows whose label follows from a few of their columns."""
     random = np.random.RandomState(seed)
@@ -154,29 +157,25 @@ def write_mnist(folder):
 
 def write_wikitext(folder):
     """Text in which a word says what comes next."""
-    words = ["the", "of", "a", "cat", "dog", "bird", "house", "tree", "sees", "finds", "likes", "big", "small", "old", "red",
-             "then"]
     for name, lines, seed in (("train", 120, 1), ("valid", 40, 2), ("test", 40, 3)):
         random = np.random.RandomState(seed)
         with open(os.path.join(folder, f"wiki.{name}.tokens"), "w", encoding="utf-8") as file:
             for _ in range(lines):
-                place, line = random.randint(len(words)), []
+                place, line = random.randint(len(WORDS)), []
                 for _ in range(random.randint(4, 12)):
-                    line.append(words[place])
-                    place = (place * 5 + 1 + random.randint(2)) % len(words)
+                    line.append(WORDS[place])
+                    place = (place * 5 + 1 + random.randint(2)) % len(WORDS)
                 file.write(" " + " ".join(line) + " \n")
 
 
 def write_sick(folder):
     """Pairs of sentences with trees of parents and how similar they are, and vectors of the words."""
     random = np.random.RandomState(3)
-    words = ["the", "of", "a", "cat", "dog", "bird", "house", "tree", "sees", "finds", "likes", "big", "small", "old", "red",
-             "then"]
     for part, count in (("train", 24), ("dev", 8), ("test", 8)):
         os.makedirs(os.path.join(folder, "sick", part), exist_ok=True)
         texts = {name: [] for name in ("a.toks", "b.toks", "a.parents", "b.parents", "sim.txt")}
         for _ in range(count):
-            sides = [random.choice(words, random.randint(2, 6)) for _ in "ab"]
+            sides = [random.choice(WORDS, random.randint(2, 6)) for _ in "ab"]
             for side, chosen in zip("ab", sides, strict=True):
                 root = random.randint(1, len(chosen) + 1)
                 texts[f"{side}.toks"].append(" ".join(chosen))
@@ -189,7 +188,7 @@ def write_sick(folder):
                 file.writelines(line + "\n" for line in lines)
     os.makedirs(os.path.join(folder, "glove"), exist_ok=True)
     with open(os.path.join(folder, "glove", "glove.840B.300d.txt"), "w", encoding="utf-8") as file:
-        file.writelines(word + " " + " ".join(f"{value:.3f}" for value in random.normal(0, 0.3, 20)) + "\n" for word in words)
+        file.writelines(word + " " + " ".join(f"{value:.3f}" for value in random.normal(0, 0.3, 20)) + "\n" for word in WORDS)
 
 
 def write_data(name, folder):

@@ -6,9 +6,7 @@ numbers as JSON.  With ``mxnet`` as the library they are those of the scripts th
 
 import importlib
 import json
-import logging
 import os
-import random
 import sys
 
 import equal_terms
@@ -319,143 +317,6 @@ def lstm_crf(mx, run):
     return found
 
 
-class Pairs:
-    """Pairs of sentences with trees and how similar they are; shuffled at each start."""
-
-    def __init__(self, nd, part, numbers):
-        def lines(name):
-            with open(f"data/sick/{part}/{name}", encoding="utf-8") as file:
-                return file.read().splitlines()
-
-        def tree(line):
-            root = line.split().index("0")
-            return root, [place for place in range(len(line.split())) if place != root]
-
-        texts = [[nd.array([numbers[word] for word in line.split()]) for line in lines(f"{side}.toks")] for side in "ab"]
-        trees = [[tree(line) for line in lines(f"{side}.parents")] for side in "ab"]
-        self.rows = list(zip(*texts, *trees, map(float, lines("sim.txt")), strict=True))
-        self.reset()
-
-    def reset(self):
-        order = list(range(len(self.rows)))
-        random.shuffle(order)
-        self.rows = [self.rows[place] for place in order]
-
-
-def tree_lstm(mx, run):
-    nd, gluon = mx.nd, mx.gluon
-    random.seed(123)
-
-    class Cell(gluon.Block):
-        def __init__(self, width, inputs):
-            super().__init__(prefix="childsum_lstm0_")
-            self.width = width
-            shapes = {"i2h_weight": (4 * width, inputs), "hs2h_weight": (3 * width, width), "hc2h_weight": (width, width),
-                      "i2h_bias": (4 * width,), "hs2h_bias": (3 * width,), "hc2h_bias": (width,)}
-            with self.name_scope():
-                for name, shape in shapes.items():
-                    setattr(self, name, self.params.get(name, shape=shape, init="zeros" if "bias" in name else None))
-
-        def forward(self, F, inputs, tree):
-            root, children = tree
-            below = [self.node(F, inputs, child, []) for child in children]
-            return self.node(F, inputs, root, below)
-
-        def node(self, F, inputs, place, below):
-            weight = {name: getattr(self, name).data() for name in ("i2h_weight", "hs2h_weight", "hc2h_weight", "i2h_bias",
-                                                                    "hs2h_bias", "hc2h_bias")}
-            sums = F.FullyConnected(data=F.expand_dims(inputs[place], axis=0), weight=weight["i2h_weight"],
-                                    bias=weight["i2h_bias"], num_hidden=4 * self.width)
-            entry, forget, out, new = F.split(sums, num_outputs=4)
-            hidden = F.add_n(*[state[0] for state in below], name="sum") if below else F.zeros_like(entry)
-            gates = F.concat(entry, out, new, dim=1) + F.FullyConnected(
-                data=hidden, weight=weight["hs2h_weight"], bias=weight["hs2h_bias"], num_hidden=3 * self.width)
-            entry, new, out = F.SliceChannel(gates, num_outputs=3)
-            cell = F.Activation(entry, act_type="sigmoid") * F.Activation(new, act_type="tanh")
-            if below:
-                held, cells = (F.concat(*[F.expand_dims(state[kind], axis=1) for state in below], dim=1) for kind in (0, 1))
-                kept = F.Activation(forget + weight["hc2h_bias"] + F.dot(held, weight["hc2h_weight"]), act_type="sigmoid")
-                cell = F._internal._plus(F.sum(kept * cells, axis=1), cell)
-            return F._internal._mul(F.Activation(out, act_type="sigmoid"), F.Activation(cell, act_type="tanh")), cell
-
-    class Similarity(gluon.Block):
-        def __init__(self):
-            super().__init__(prefix="similarity0_")
-            with self.name_scope():
-                self.wide = gluon.nn.Dense(50, in_units=300, prefix="sim_embed_")
-                self.last = gluon.nn.Dense(5, in_units=50, prefix="sim_out_")
-
-        def forward(self, F, left, right):
-            both = F.concat(F.broadcast_mul(left, right), F.abs(F.add(left, -right)), dim=1)
-            return F.log_softmax(self.last(F.sigmoid(self.wide(both))))
-
-    class Net(gluon.Block):
-        def __init__(self, words):
-            super().__init__(prefix="similaritytreelstm0_")
-            with self.name_scope():
-                self.embed = gluon.nn.Embedding(words, 20, prefix="word_embed_")
-                self.cell = Cell(150, 20)
-                self.similarity = Similarity()
-
-        def forward(self, F, left, right, left_tree, right_tree):
-            states = [self.cell(F, self.embed(text), tree)[1] for text, tree in ((left, left_tree), (right, right_tree))]
-            return self.similarity(F, *states)
-
-    words = ["<blank>", "<unk>", "<s>", "</s>"]
-    for side in "ab":
-        for part in ("train", "dev", "test"):
-            with open(f"data/sick/{part}/{side}.toks", encoding="utf-8") as file:
-                words += [word for word in dict.fromkeys(file.read().split()) if word not in words]
-    with open("data/glove/glove.840B.300d.txt", encoding="utf-8") as file:
-        vectors = {line.split()[0]: [float(value) for value in line.split()[1:]] for line in file}
-    numbers = {word: number for number, word in enumerate(words)}
-    train, dev, test = (Pairs(nd, part, numbers) for part in ("train", "dev", "test"))
-    net, metric = Net(len(words)), mx.metric.create(["pearsonr", "mse"])
-    found = {f"{part} {kind}": [] for part in ("training", "validation", "test") for kind in ("pearsonr", "mse")}
-
-    def judged(part, made, data):
-        levels = nd.arange(1, 6)
-        scores = nd.sum(levels * nd.exp(nd.concat(*made, dim=0)), axis=1).reshape((-1, 1))
-        metric.update([scores], [nd.array([row[4] for row in data.rows]).reshape((-1, 1))])
-        names, values = metric.get()
-        metric.reset()
-        for name, value in zip(names, values, strict=True):
-            found[f"{part} {name}"].append(round(float(value), 6))
-        return values[0]
-
-    def evaluated(part, data):
-        data.reset()
-        return judged(part, [net(nd, *row[:4]) for row in data.rows], data)
-
-    def target(score):
-        made, below = np.zeros((1, 5)), int(np.floor(score))
-        made[0, below - 1] = 1 - (score - below)
-        if score > below:
-            made[0, below] = score - below
-        return nd.array(made)
-
-    net.initialize(mx.init.Xavier(magnitude=2.24), ctx=mx.cpu())
-    net.embed.weight.set_data(nd.array([vectors.get(word, [0.0] * 20) for word in words]))
-    trainer = gluon.Trainer(net.collect_params(), "adagrad", {"learning_rate": 0.02, "wd": 0.0001})
-    loss_of, best = gluon.loss.KLDivLoss(), -1
-    for _ in range(3):
-        train.reset()
-        made = []
-        for number, row in enumerate(train.rows):
-            with mx.autograd.record():
-                made.append(net(nd, *row[:4]))
-                loss_of(made[-1], target(row[4])).backward()
-            if (number + 1) % 6 == 0:
-                trainer.step(6)
-        judged("training", made, train)
-        score = evaluated("validation", dev)
-        if score >= best:
-            best = score
-            net.save_parameters("best.params")
-            evaluated("test", test)
-    return found
-
-
 def word_language_model(mx, run):
     gluon = mx.gluon
     text = gluon.contrib.data.text
@@ -523,57 +384,6 @@ def word_language_model(mx, run):
             trainer.set_learning_rate(rate)
     model.load_parameters("model.params", mx.cpu())
     found["test"].append(round(float(evaluated(test)), 2))
-    return found
-
-
-def numpy_ops(mx, run):
-    class Softmax(mx.operator.CustomOp):
-        def forward(self, is_train, req, in_data, out_data, aux):
-            powers = np.exp(in_data[0].asnumpy() - in_data[0].asnumpy().max(axis=1, keepdims=True))
-            self.assign(out_data[0], req[0], mx.nd.array(powers / powers.sum(axis=1, keepdims=True)))
-
-        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
-            made, labels = out_data[0].asnumpy(), in_data[1].asnumpy().astype(int)
-            made[np.arange(len(labels)), labels] -= 1.0
-            self.assign(in_grad[0], req[0], mx.nd.array(made))
-
-    @mx.operator.register("numpy_softmax")
-    class SoftmaxProp(mx.operator.CustomOpProp):
-        def __init__(self):
-            super().__init__(need_top_grad=False)
-
-        def list_arguments(self):
-            return ["data", "label"]
-
-        def infer_shape(self, in_shape):
-            return [in_shape[0], (in_shape[0][0],)], [in_shape[0]], []
-
-        def infer_type(self, in_type):
-            return in_type, [in_type[0]], []
-
-        def create_operator(self, ctx, shapes, dtypes):
-            return Softmax()
-
-    net = mx.symbol.Variable("data")
-    for number, size in enumerate((128, 64), 1):
-        net = mx.symbol.FullyConnected(data=net, name=f"fc{number}", num_hidden=size)
-        net = mx.symbol.Activation(data=net, name=f"relu{number}", act_type="relu")
-    net = mx.symbol.FullyConnected(data=net, name="fc3", num_hidden=10)
-    train, test = mx.test_utils.get_mnist_iterator(batch_size=100, input_shape=(784,))
-    found = {"train": [], "validation": []}
-    module = mx.mod.Module(mx.symbol.Custom(data=net, name="softmax", op_type="numpy_softmax"), context=mx.cpu())
-
-    class Kept(logging.Handler):
-        def emit(self, record):
-            words = record.getMessage().partition("-accuracy=")
-            if words[1]:
-                found["train" if "Train" in words[0] else "validation"].append(float(words[2]))
-
-    logging.getLogger().addHandler(Kept())
-    logging.getLogger().setLevel(logging.INFO)
-    module.fit(train_data=train, eval_data=test, optimizer="sgd", num_epoch=10,
-               optimizer_params={"learning_rate": 0.1, "momentum": 0.9, "wd": 0.00001},
-               batch_end_callback=mx.callback.Speedometer(100, 100))
     return found
 
 

@@ -162,8 +162,7 @@ def _retained(x, indices):
 
 add("_sparse_retain", _retained)
 for _name in ("Embedding", "_contrib_SparseEmbedding"):
-    add(_name, lambda data, weight, **attrs: weight[places(data, len(weight))],
-        dtype=lambda dtypes, attrs: np.dtype(dtypes[1]))
+    add(_name, lambda data, weight, **attrs: weight[places(data, len(weight))], dtype=lambda dtypes, attrs: np.dtype(dtypes[1]))
 add("_embedding_backward", lambda g, data, shape, sparse: _take_backward(g, data, shape, 0, "clip"))
 add("_shuffle_backward", lambda g, order: _index_copy(np.zeros_like(g), order, g))
 

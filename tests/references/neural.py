@@ -9,14 +9,9 @@ from . import FLOATS, Reference, add, first
 
 # activations
 
-ACTIVATIONS = {
-    "relu": lambda x: np.maximum(x, 0),
-    "sigmoid": special.expit,
-    "tanh": np.tanh,
-    "softrelu": lambda x: np.logaddexp(0, x),
-    "softsign": lambda x: x / (1 + np.abs(x)),
-    "log_sigmoid": lambda x: -np.logaddexp(0, -x),
-}
+ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0), "sigmoid": special.expit, "tanh": np.tanh,
+               "softrelu": lambda x: np.logaddexp(0, x), "softsign": lambda x: x / (1 + np.abs(x)),
+               "log_sigmoid": lambda x: -np.logaddexp(0, -x)}
 add("Activation", lambda x, act_type: ACTIVATIONS[act_type](x))
 
 
@@ -25,13 +20,9 @@ def _leaky(x, *gamma, act_type, slope, lower_bound, upper_bound):
         return np.where(np.isinf(x), np.maximum(x, 0), x * special.ndtr(x))
     if act_type == "prelu":
         slope = gamma[0] if gamma[0].size == 1 else gamma[0].reshape(-1, *[1] * (x.ndim - 2))
-    below = {
-        "leaky": lambda: slope * x,
-        "prelu": lambda: slope * x,
-        "elu": lambda: slope * np.expm1(x),
-        "selu": lambda: 1.6732632423543772848170429916717 * np.expm1(x),
-        "rrelu": lambda: x * (lower_bound + upper_bound) / 2,
-    }[act_type]()
+    below = {"leaky": lambda: slope * x, "prelu": lambda: slope * x, "elu": lambda: slope * np.expm1(x),
+             "selu": lambda: 1.6732632423543772848170429916717 * np.expm1(x),
+             "rrelu": lambda: x * (lower_bound + upper_bound) / 2}[act_type]()
     return np.where(x > 0, x, below) * (1.0507009873554804934193349852946 if act_type == "selu" else 1)
 
 

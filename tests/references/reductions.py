@@ -25,16 +25,9 @@ def _mean(x, axis, keepdims):
     return np.sum(x, axis=axis, keepdims=keepdims) / math.prod(x.shape[one] for one in axis)
 
 
-for _name, _function in {
-    "sum": np.sum,
-    "mean": _mean,
-    "prod": np.prod,
-    "nansum": np.nansum,
-    "nanprod": np.nanprod,
-    "max": np.max,
-    "min": np.min,
-    "_square_sum": lambda x, axis, keepdims: np.sum(x * x, axis=axis, keepdims=keepdims),
-}.items():
+for _name, _function in {"sum": np.sum, "mean": _mean, "prod": np.prod, "nansum": np.nansum, "nanprod": np.nanprod, "max": np.max,
+                         "min": np.min,
+                         "_square_sum": lambda x, axis, keepdims: np.sum(x * x, axis=axis, keepdims=keepdims)}.items():
     add(_name, reduced(_function))
 
 

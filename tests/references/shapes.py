@@ -151,8 +151,7 @@ def _pad(x, mode, pad_width, constant_value=0.0):
 
 
 add("Pad", _pad)
-_add("_unpad", lambda g, mode, pad_width, shape: derivative(
-    lambda x: _pad(x, mode, pad_width), [np.zeros(shape)], 0, g, 1.0))
+_add("_unpad", lambda g, mode, pad_width, shape: derivative(lambda x: _pad(x, mode, pad_width), [np.zeros(shape)], 0, g, 1.0))
 
 # joined and split
 

@@ -162,28 +162,12 @@ def _written(step):
     return value
 
 
-STEPS = {
-    "sgd_update": sgd,
-    "sgd_mom_update": sgd_mom,
-    "nag_mom_update": nag_mom,
-    "signsgd_update": signsgd,
-    "signum_update": signum,
-    "dcasgd_update": dcasgd,
-    "dcasgd_mom_update": dcasgd_mom,
-    "adam_update": adam,
-    "adamax_update": adamax,
-    "nadam_update": nadam,
-    "_sparse_adagrad_update": adagrad,
-    "_contrib_group_adagrad_update": group_adagrad,
-    "rmsprop_update": rmsprop,
-    "rmspropalex_update": rmspropalex,
-    "ftrl_update": ftrl,
-    "ftml_update": ftml,
-    "adadelta_update": adadelta,
-    "_contrib_adamw_update": adamw,
-    "_adamw_rows_update": adamw_rows,
-    "lamb_update_phase2": lamb_phase2,
-}
+STEPS = {"sgd_update": sgd, "sgd_mom_update": sgd_mom, "nag_mom_update": nag_mom, "signsgd_update": signsgd,
+         "signum_update": signum, "dcasgd_update": dcasgd, "dcasgd_mom_update": dcasgd_mom, "adam_update": adam,
+         "adamax_update": adamax, "nadam_update": nadam, "_sparse_adagrad_update": adagrad,
+         "_contrib_group_adagrad_update": group_adagrad, "rmsprop_update": rmsprop, "rmspropalex_update": rmspropalex,
+         "ftrl_update": ftrl, "ftml_update": ftml, "adadelta_update": adadelta, "_contrib_adamw_update": adamw,
+         "_adamw_rows_update": adamw_rows, "lamb_update_phase2": lamb_phase2}
 for _name, _step in STEPS.items():
     add(_name, _written(_step), dtype=first, writes=True)
 
@@ -260,9 +244,8 @@ for _mp in (False, True):
         _several(precise(adamw, 1) if _mp else _written(adamw), 4 + _mp, {**_RATES, "eta": "etas"}, "num_weights", behind=1),
         dtype=_by_count(4 + _mp, "num_weights"), writes=True)
     add(f"_multi_{'mp_' * _mp}lamb_update",
-        _several(precise(_lamb) if _mp else _written(_lamb), 4 + _mp,
-                 {"lr": "learning_rates", "wd": "wds", "t": "step_count"}, "num_tensors"),
-        dtype=_by_count(4 + _mp, "num_tensors"), writes=True)
+        _several(precise(_lamb) if _mp else _written(_lamb), 4 + _mp, {"lr": "learning_rates", "wd": "wds", "t": "step_count"},
+                 "num_tensors"), dtype=_by_count(4 + _mp, "num_tensors"), writes=True)
 add("multi_sum_sq", lambda *arrays, num_arrays: np.array([(array**2).sum() for array in arrays]), dtype=always("float32"))
 
 

@@ -16,8 +16,7 @@ WAYS = ("TrainStep", "TrainStep", "hybridize", "eager", "Estimator")
 
 FIRST = {"csr": ("Linear(width)", "Linear(width, grad_stype='default')", "Linear(width, stype='row_sparse')"),
          "ids": ("Summed(width)", "Summed(width, sparse_grad=False)"),
-         "dense": ("nn.Dense(width, in_units=width)", "nn.Dense(width)"),
-         "both": ("Scaled()",)}
+         "dense": ("nn.Dense(width, in_units=width)", "nn.Dense(width)"), "both": ("Scaled()",)}
 #: Layers that are traced.
 MIDDLE = ("nn.Dense(width, in_units=width, activation='relu')", "nn.LayerNorm(in_channels=width)", "nn.Dropout(0.3)",
           "nn.BatchNorm(in_channels=width)", "nn.Activation('softrelu')", "Residual(width)", "Scaled()", "Recurring(width)",
@@ -52,8 +51,7 @@ FAILURES = ("label", "label", "rows", "ids", "net", "schedule")
 SCHEDULES = ("mx.lr_scheduler.FactorScheduler(2, 0.5, base_lr=0.1)",
              "mx.lr_scheduler.MultiFactorScheduler([2, 4], 0.1, base_lr=0.1)",
              "mx.lr_scheduler.PolyScheduler(4, base_lr=0.1, final_lr=0.0)",
-             "mx.lr_scheduler.CosineScheduler(5, base_lr=0.1, final_lr=0.01, warmup_steps=2)",
-             "Broken(2, 0.5, base_lr=0.1)")
+             "mx.lr_scheduler.CosineScheduler(5, base_lr=0.1, final_lr=0.01, warmup_steps=2)", "Broken(2, 0.5, base_lr=0.1)")
 CHANGES = ("factors of the optimizer", "factors in place", "factors in another dict", "schedule", "context", "gradients",
            "attached anew", "hybridized", "not hybridized", "forward", "hook")
 #: Those that interrupted steps may have around them: parameters and states in files are all that they change.
@@ -152,9 +150,8 @@ def _line(kind: str, interrupts: bool, chance: np.random.Generator, one: Any) ->
                 f"optimizer_is({one(('wd=0.2', 'clip_gradient=0.01', 'momentum=0.5', 'beta1=0.5', 'rescale_grad=2.0'))})",
                 f"optimizer_is({one(('lazy_update=False', 'lazy_update=True', 'num_update=100', 'multi_precision=True'))})",
                 f"parameter({number}, {one(('lr_mult=0.0', 'lr_mult=0.5', 'wd_mult=2.0'))})",
-                f"parameter({number}, grad_req={one(requests)!r})", f"change({one(changes)!r})",
-                f"change({one(changes)!r})", f"double({number}, in_place={one((True, False))})", f"factor({one((0.5, 2.0))})",
-                "start_again()"))
+                f"parameter({number}, grad_req={one(requests)!r})", f"change({one(changes)!r})", f"change({one(changes)!r})",
+                f"double({number}, in_place={one((True, False))})", f"factor({one((0.5, 2.0))})", "start_again()"))
 
 
 def smaller(program: Program) -> Iterator[Program]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -121,18 +119,6 @@ def test_what_the_program_does_to_a_gradient_must_be_possible_with_a_sparse_one(
     assert len(found) == advised
 
 
-def test_a_scaler_of_mixed_precision_takes_the_sparse_gradient_that_is_advised(torch):
-    layer, scaler = torch.nn.Embedding(ROWS, WIDTH), torch.amp.GradScaler("cpu")
-    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
-    with mx.Profiler(torch=True) as prof:
-        for _ in range(2):
-            optimizer.zero_grad()
-            scaler.scale(layer(torch.arange(9)).sum()).backward()
-            scaler.step(optimizer)
-            scaler.update()
-    assert [one.rule for one in prof.advice()] == ["zero_rows"]
-
-
 def test_an_optimizer_of_the_users_own_is_tried_too(torch):
     class Keeping(torch.optim.SGD):
         def step(self, closure=None):
@@ -163,25 +149,6 @@ def test_trying_changes_nothing_of_the_program(torch):
     torch.randint(ROWS, (8, 5))
     assert calls == ["forward", "step"] * 2
     assert torch.equal(after, torch.get_rng_state())
-
-
-@pytest.mark.thorough
-def test_trying_warns_of_nothing(torch):
-    text = """
-import torch
-import sparsekit as mx
-from sparsekit.profiler.first_look import first_look
-layer = torch.nn.Embedding(2000, 8)
-optimizer = torch.optim.Adagrad(layer.parameters())
-with mx.Profiler(torch=True) as prof:
-    layer(torch.arange(9)).sum().backward()
-    optimizer.step()
-print(prof.advice())
-"""
-    done = subprocess.run([sys.executable, "-W", "error:Sparse:UserWarning", "-c", text], capture_output=True, text=True,
-                          check=True)
-    assert "sparse=True" in done.stdout
-    assert "Sparse" not in done.stderr
 
 
 def programs(torch):
@@ -231,16 +198,6 @@ def test_no_rule_speaks_of_mxnet_to_a_program_of_pytorch_and_code_compiles(torch
         if rule not in ("dense_by_nature", "wide_indices"):  # there, the bytes of other things may matter more
             assert rule in {one.rule for one in said}, rule
     assert "dense_gradient" not in met
-
-
-def test_the_weight_of_a_convolution_gets_no_advice_about_rows(torch):
-    layer = torch.nn.Conv2d(1, 40, 25)
-    with mx.Profiler(torch=True) as prof:
-        layer(torch.rand(1, 1, 25, 25))[:, :3].sum().backward()
-    (row,) = prof.table(of="gradients").rows
-    assert (row["axis"], row["most"]) == ("columns", 625)
-    assert "625 of 625 columns" in repr(prof.table(of="gradients"))
-    assert [one for one in prof.advice() if one.rule == "zero_rows"] == []
 
 
 def test_the_dense_product_behind_the_gradient_of_a_sparse_matrix_is_told_and_csr_has_none(torch):

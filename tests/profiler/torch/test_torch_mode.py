@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from pathlib import Path
@@ -10,11 +9,9 @@ from pathlib import Path
 import pytest
 
 import sparsekit as mx
-from sparsekit import bench, cli
+from sparsekit import cli
 from sparsekit.base.errors import ContractError, ProfilerError
-from sparsekit.profiler.magics import load_ipython_extension
 from sparsekit.profiler.torch_operators import is_torch
-from tests.ipython_shell import ipython
 
 ROWS, WIDTH, CLASSES = 1000, 8, 4
 
@@ -52,6 +49,16 @@ def step(torch, model, optimizer, tokens, labels):
     loss.backward()
     optimizer.step()
     return loss
+
+
+def trained(torch, sparse=False, steps=1):
+    """The profile of some steps of a model that is gone afterwards."""
+    model, given = classifier(torch, sparse), batch(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(steps):
+            step(torch, model, optimizer, *given)
+    return prof
 
 
 # Operators
@@ -112,10 +119,7 @@ def test_memory_that_the_graph_keeps_is_alive(torch):
 
 
 def test_lanes_layers_and_lines(torch):
-    model, (tokens, labels) = classifier(torch), batch(torch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with mx.Profiler(torch=True) as prof:
-        step(torch, model, optimizer, tokens, labels)
+    prof = trained(torch)
     forward = one(prof, "aten::embedding")
     backward = one(prof, "aten::embedding_dense_backward")
     assert (forward["lane"], forward["layer"]) == ("forward", "emb")
@@ -130,11 +134,11 @@ def test_lanes_layers_and_lines(torch):
 
 
 def test_parameters_gradients_and_states_are_known_by_name(torch):
-    model, (tokens, labels) = classifier(torch), batch(torch)
+    model, given = classifier(torch), batch(torch)
     optimizer = torch.optim.Adam(model.parameters())
     with mx.Profiler(torch=True) as prof:
         for _ in range(2):
-            step(torch, model, optimizer, tokens, labels)
+            step(torch, model, optimizer, *given)
     rows = prof.memory["at_peak"]
     sizes = {}
     for row in rows:
@@ -182,14 +186,6 @@ def test_ranges_of_the_user_are_spans(torch):
         torch.ones(2)
     span = next(record for record in prof.records if record["name"] == "mine")
     assert (span["kind"], span["lane"]) == ("span", "user")
-
-
-def test_our_own_operators_are_recorded_beside(torch):
-    with mx.Profiler(torch=True) as prof:
-        mx.nd.ones((2, 3)) + 1
-        torch.ones(2, 3) + 1
-    assert len(names(prof)) == 2
-    assert len(prof.records) == 4
 
 
 # Layouts, conversions, the ledger
@@ -256,16 +252,6 @@ def test_an_operator_that_makes_a_sparse_tensor_dense_is_in_the_ledger(torch):
         mx.expect(prof).no_densify()
 
 
-def test_products_and_updates_of_dense_tensors_by_sparse_ones_are_no_densifications(torch):
-    sparse, dense = torch.eye(50).to_sparse(), torch.ones(50, 50)
-    with mx.Profiler(torch=True) as prof:
-        torch.sparse.mm(sparse, dense)
-        dense.add_(sparse)
-        sparse.sum()
-        sparse * sparse
-    mx.expect(prof).no_densify()
-
-
 def test_sparse_and_dense_gradients_of_one_parameter_add_up_to_a_dense_one(torch):
     emb = torch.nn.Embedding(ROWS, WIDTH, sparse=True)
     with mx.Profiler(torch=True) as prof:
@@ -276,10 +262,7 @@ def test_sparse_and_dense_gradients_of_one_parameter_add_up_to_a_dense_one(torch
 
 
 def test_a_sparse_gradient_keeps_the_contracts_of_rows(torch):
-    model, (tokens, labels) = classifier(torch, sparse=True), batch(torch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with mx.Profiler(torch=True) as prof:
-        step(torch, model, optimizer, tokens, labels)
+    prof = trained(torch, sparse=True)
     assert prof.gradient_rows == {"emb.weight": 6}
     mx.expect(prof).no_densify().grad_rows("emb.weight", at_most=6).calls("aten::embedding", 1)
     with pytest.raises(ContractError, match="one stored 6 rows"):
@@ -290,11 +273,7 @@ def test_a_sparse_gradient_keeps_the_contracts_of_rows(torch):
 
 
 def test_rows_of_dense_gradients_are_counted(torch):
-    model, (tokens, labels) = classifier(torch), batch(torch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with mx.Profiler(torch=True) as prof:
-        for _ in range(5):
-            step(torch, model, optimizer, tokens, labels)
+    prof = trained(torch, steps=5)
     (row,) = prof.table(of="gradients").rows
     assert (row["parameter"], row["most"], row["least"], row["shape"]) == ("emb.weight", 5, 5, (ROWS, WIDTH))
     assert row["times"] == 3, "of the first, the second and the fourth backward pass"
@@ -302,42 +281,11 @@ def test_rows_of_dense_gradients_are_counted(torch):
     assert "5 of 1,000 rows" in repr(prof.table(of="gradients"))
 
 
-def test_a_gradient_is_counted_before_the_program_takes_it_away(torch):
-    emb = torch.nn.Embedding(ROWS, WIDTH)
-    with mx.Profiler(torch=True) as prof:
-        emb(torch.tensor([1, 2, 2])).sum().backward()
-        emb.weight.grad = None
-        emb(torch.tensor([1])).sum().backward()
-        del emb
-    (row,) = prof.table(of="gradients").rows
-    assert (row["most"], row["least"], row["times"]) == (2, 1, 2)
-
-
-def test_the_advice_names_the_parameter_its_rows_and_the_saving(torch):
-    emb = torch.nn.Embedding(20_000, 64)
-    with mx.Profiler(torch=True) as prof:
-        emb(torch.arange(128)).sum().backward()
-    found = next(one for one in prof.advice() if one.rule == "zero_rows")
-    assert "128 of its 20,000 rows" in found.reason
-    assert "sparse=True" in found.remedy
-    assert found.amount == 20_000 * 256 - 128 * (256 + 8)
-
-
-def test_a_program_without_waste_gets_no_advice_about_gradients(torch):
-    layer = torch.nn.Linear(200, 100)
-    with mx.Profiler(torch=True) as prof:
-        layer(torch.randn(300, 200)).square().sum().backward()
-    assert [one.rule for one in prof.advice() if one.rule in ("zero_rows", "became_dense", "dense_by_nature")] == []
-
-
 # The rest of the profiler
 
 
 def test_what_if_takes_the_rows_that_were_counted(torch):
-    model, (tokens, labels) = classifier(torch), batch(torch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with mx.Profiler(torch=True) as prof:
-        step(torch, model, optimizer, tokens, labels)
+    prof = trained(torch)
     changed = prof.what_if(gradient={"emb.weight": "row_sparse"})
     assert changed.before == prof.memory["peak_bytes"]
     assert changed.saved == ROWS * WIDTH * 4 - 5 * (WIDTH * 4 + 8)
@@ -352,11 +300,7 @@ def graph_of(prof):
 
 
 def test_the_graph_says_which_operator_took_what(torch):
-    model, (tokens, labels) = classifier(torch, sparse=True), batch(torch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with mx.Profiler(torch=True) as prof:
-        for _ in range(2):
-            step(torch, model, optimizer, tokens, labels)
+    prof = trained(torch, sparse=True, steps=2)
     operators, variables = graph_of(prof)
     assert operators == [
         ("aten::embedding", "emb", ["emb.weight", "input1"]), ("aten::mean", "Classifier", ["emb"]),
@@ -381,24 +325,6 @@ def test_the_graph_has_what_becomes_dense_forwards_and_backwards(torch):
     assert len([one for one in prof.ledger if "gradient" in one.remedy]) == 1
     assert len([node for node in nodes if "backward" in node]) == 1
     assert "1 coo" in prof.graph().finding
-
-
-def test_a_graph_follows_memory_that_is_written_in_place_and_seen_as_a_view(torch):
-    with mx.Profiler(torch=True) as prof:
-        whole = torch.zeros(4, 6)
-        whole[:2].add_(1)
-        whole.t().exp()
-    operators, variables = graph_of(prof)
-    assert [(op, sources) for op, _, sources in operators] == [
-        ("aten::zeros", []), ("aten::slice", ["zeros"]), ("aten::add_", ["slice"]), ("aten::t", ["add_"]), ("aten::exp", ["t"])]
-    assert variables == {}
-
-
-def test_a_profile_without_a_graph_says_so(torch):
-    with mx.Profiler(torch=True) as prof:
-        mx.nd.ones((2,)) + 1
-    with pytest.raises(ProfilerError, match="no graph in this profile"):
-        prof.graph()
 
 
 def test_trace_report_diff_and_displays(torch, tmp_path):
@@ -459,27 +385,10 @@ def test_a_script_is_profiled_with_pytorch(torch, tmp_path, monkeypatch, capsys)
     assert "train.py:3" in printed
 
 
-def test_a_cell_is_profiled_with_pytorch(torch, tmp_path):
-    with ipython(tmp_path, load_ipython_extension) as shell:
-        shell.user_ns["torch"] = torch
-        shell.run_line_magic("profile", "--torch --no-display -o prof torch.ones(3)")
-        assert names(shell.user_ns["prof"]) == ["aten::ones"]
-
-
 def test_a_version_that_is_too_old_is_refused(torch, monkeypatch):
     monkeypatch.setattr(torch, "__version__", "1.13.1+cu117")
     with pytest.raises(ProfilerError, match=r"needs PyTorch 2\.4 or newer, got 1\.13\.1"):
         mx.Profiler(torch=True)
-
-
-def test_another_thread_is_recorded_from_its_first_module_on(torch):
-    model, (tokens, _) = classifier(torch), batch(torch)
-    with mx.Profiler(torch=True) as prof:
-        thread = threading.Thread(target=lambda: model(tokens))
-        thread.start()
-        thread.join()
-    assert names(prof)[0] == "aten::embedding"
-    assert {record["layer"] for record in prof.records} == {"Classifier", "emb", "out"}
 
 
 def test_training_in_a_thread_without_any_module_around_it_is_counted_and_has_names(torch):
@@ -515,12 +424,3 @@ def test_parameters_that_only_methods_use_have_the_names_of_their_modules(torch)
             optimizer.step()
     assert [row["parameter"] for row in prof.table(of="gradients").rows] == ["item.weight", "user.weight"]
     assert "item" in {record["layer"] for record in prof.records}
-
-
-@pytest.mark.thorough
-def test_a_quick_bench_runs(torch, tmp_path):
-    file = tmp_path / "figures.json"
-    assert bench.main(["torch", "--quick", "--rounds", "1", "--json", str(file)]) == 0
-    step, operator = json.loads(file.read_text())["sections"]
-    assert set(step["rows"]) == {"no profiler", *operator["rows"]}
-    assert (step["unit"], operator["unit"]) == ("ms", "µs")

@@ -46,15 +46,19 @@ def test_report_gives_medians_and_both_ratios(tmp_path):
 
 
 def test_a_worker_that_ends_is_a_named_error():
-    with (harness.Worker("mute", [sys.executable, "-c", "pass"]) as worker,
-          pytest.raises(SparsekitError, match=r"mute ended(.|\n)*Hint")):
+    with (
+        harness.Worker("mute", [sys.executable, "-c", "pass"]) as worker,
+        pytest.raises(SparsekitError, match=r"mute ended(.|\n)*Hint"),
+    ):
         worker.ask("info")
 
 
 def test_a_worker_that_cannot_is_a_named_error():
     program = 'import sys; sys.stdin.readline(); print(\'{"error": "no"}\', flush=True); sys.stdin.read()'
-    with (harness.Worker("poor", [sys.executable, "-c", program]) as worker,
-          pytest.raises(SparsekitError, match="poor could not run 'epoch': no")):
+    with (
+        harness.Worker("poor", [sys.executable, "-c", program]) as worker,
+        pytest.raises(SparsekitError, match="poor could not run 'epoch': no"),
+    ):
         worker.ask("epoch")
 
 

@@ -9,13 +9,17 @@ import sparsekit as mx
 from sparsekit.base.errors import UnknownNameError
 from sparsekit.course import questions
 
-FILE = {"predict": {"words": {"question": "Of {words:,} words, how many?", "unit": "words", "within": 0,
-                              "because": "there are {words:,}", "wrong": [[5, "too few"], ["{words}", "all of them"]]},
-                    "part": {"question": "Which?", "options": ["forward", "backward", "update"], "tie": 0.1,
-                             "wrong": [["forward", "little"], ["backward", "half"]]},
-                    "is": {"question": "Is it?", "options": ["yes", "no"]},
-                    "rows": {"question": "Which rows?", "options": ["0, 2", "0", "none"]}},
-        "exercise": {"bytes": {"answer": 68, "what": "the size", "right": "as it is", "wrong": [[60, "without the index"]]}}}
+FILE = {
+    "predict": {
+        "words": {"question": "Of {words:,} words, how many?", "unit": "words", "within": 0,
+                  "because": "there are {words:,}", "wrong": [[5, "too few"], ["{words}", "all of them"]]},
+        "part": {"question": "Which?", "options": ["forward", "backward", "update"], "tie": 0.1,
+                 "wrong": [["forward", "little"], ["backward", "half"]]},
+        "is": {"question": "Is it?", "options": ["yes", "no"]},
+        "rows": {"question": "Which rows?", "options": ["0, 2", "0", "none"]},
+    },
+    "exercise": {"bytes": {"answer": 68, "what": "the size", "right": "as it is", "wrong": [[60, "without the index"]]}},
+}
 
 
 @pytest.fixture(autouse=True)

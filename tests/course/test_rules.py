@@ -10,10 +10,16 @@ import sparsekit as mx
 optimizers = mx.optimizer
 
 #: The optimizers of notebook 07, with settings, and whether the lazy update is exact, also for rows that never had a gradient.
-CANDIDATES = {"SGD": (optimizers.SGD, {}, True), "SGD, momentum": (optimizers.SGD, {"momentum": 0.9}, False),
-              "SGD, weight decay": (optimizers.SGD, {"wd": 0.1}, False), "AdaGrad": (optimizers.AdaGrad, {}, True),
-              "AdaGrad, weight decay": (optimizers.AdaGrad, {"wd": 0.1}, False), "Adam": (optimizers.Adam, {}, False),
-              "RMSProp": (optimizers.RMSProp, {}, False), "Ftrl": (optimizers.Ftrl, {}, False)}
+CANDIDATES = {
+    "SGD": (optimizers.SGD, {}, True),
+    "SGD, momentum": (optimizers.SGD, {"momentum": 0.9}, False),
+    "SGD, weight decay": (optimizers.SGD, {"wd": 0.1}, False),
+    "AdaGrad": (optimizers.AdaGrad, {}, True),
+    "AdaGrad, weight decay": (optimizers.AdaGrad, {"wd": 0.1}, False),
+    "Adam": (optimizers.Adam, {}, False),
+    "RMSProp": (optimizers.RMSProp, {}, False),
+    "Ftrl": (optimizers.Ftrl, {}, False),
+}
 
 
 def flat(state):

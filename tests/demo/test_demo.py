@@ -251,10 +251,13 @@ def test_settings_are_read_and_mistakes_named(tmp_path, monkeypatch):
     assert settings == Settings(Path("sparsekit-demo"), units=8, batch_size=32, seed=3, dense=False)
     assert parse(["--quick", "--features", "1000"]).features == 1000
     (tmp_path / "file").write_text("", encoding="utf-8")
-    for words, error, says in ((["--units", "0"], ShapeError, "--units"),
-                               (["--batch-size", "-1"], ShapeError, "--batch-size"), (["--seed", "-1"], ShapeError, "--seed"),
-                               (["--output", "file"], DataFileError, "is a file"),
-                               (["--output", "no/where"], DataFileError, "there is no folder")):
+    for words, error, says in (
+        (["--units", "0"], ShapeError, "--units"),
+        (["--batch-size", "-1"], ShapeError, "--batch-size"),
+        (["--seed", "-1"], ShapeError, "--seed"),
+        (["--output", "file"], DataFileError, "is a file"),
+        (["--output", "no/where"], DataFileError, "there is no folder"),
+    ):
         with pytest.raises(error, match=says) as caught:
             parse(words)
         assert caught.value.hint

@@ -20,10 +20,13 @@ from sparsekit.base import rng
 from .world import FROZEN, MEMORY, World, WrongError, small_blocks
 
 #: Optimizers of the histories, with settings that use their states.
-OPTIMIZERS = (None, ("sgld", {}), ("lamb", {}), ("lars", {}), ("sgd", {"momentum": 0.9}), ("adam", {}),
-              ("adagrad", {"wd": 0.01}), ("nadam", {}), ("ftrl", {}), ("adam", {"lazy_update": False}),
-              ("dcasgd", {"momentum": 0.5}), ("groupadagrad", {}), ("lamb", {}), ("lars", {"momentum": 0.9}),
-              ("sgd", {"lazy_update": False, "wd": 0.1}), ("sgld", {}))
+OPTIMIZERS = (
+    None, ("sgld", {}), ("lamb", {}), ("lars", {}), ("sgd", {"momentum": 0.9}), ("adam", {}), ("adagrad", {"wd": 0.01}),
+    ("nadam", {}), ("ftrl", {}), ("adam", {"lazy_update": False}), ("dcasgd", {"momentum": 0.5}), ("groupadagrad", {}),
+    ("lamb", {}),
+    ("lars", {"momentum": 0.9}),
+    ("sgd", {"lazy_update": False, "wd": 0.1}), ("sgld", {}),
+)
 SHAPES = {"w": ((23, 2), "row_sparse"), 7: ((11, 2), "default"), "b": ((5, 1), "default")}
 KINDS = ("store", "store", "store", "twice", "again", "async", "trainer", "local", "module", "estimator")
 

@@ -12,9 +12,11 @@ from .simple import equal, full, gradient, one_process, several
 
 NAMES = sorted(set(registry) - {"ccsgd"})
 #: Settings that use every term of a step.
-SETTINGS = {"sgd": {"momentum": 0.9, "wd": 0.1}, "nag": {"momentum": 0.9, "wd": 0.1}, "dcasgd": {"momentum": 0.9, "wd": 0.1},
-            "rmsprop": {"centered": True, "wd": 0.1, "clip_weights": 3.0}, "groupadagrad": {},
-            "lars": {"momentum": 0.9, "eta": 0.5, "wd": 0.1}, "lbsgd": {"momentum": 0.9, "batch_scale": 2, "wd": 0.1}}
+SETTINGS = {
+    "sgd": {"momentum": 0.9, "wd": 0.1}, "nag": {"momentum": 0.9, "wd": 0.1}, "dcasgd": {"momentum": 0.9, "wd": 0.1},
+    "rmsprop": {"centered": True, "wd": 0.1, "clip_weights": 3.0}, "groupadagrad": {},
+    "lars": {"momentum": 0.9, "eta": 0.5, "wd": 0.1}, "lbsgd": {"momentum": 0.9, "batch_scale": 2, "wd": 0.1},
+}
 STEPS = 3
 
 

@@ -68,10 +68,12 @@ def busiest(ids, rows, shards):
 
 
 #: Rows that batches touch: the first rows of a vocabulary most; those of one field of several; every 4,096th.
-TOUCHED = {"log-uniform": lambda draw: np.expm1(draw.random(200_000) * np.log(2_000_000)).astype(np.int64),
-           "zipf": lambda draw: draw.zipf(1.2, 200_000),
-           "every eighth": lambda draw: 8 * np.expm1(draw.random(200_000) * np.log(250_000)).astype(np.int64),
-           "every 4,096th": lambda draw: 4096 * draw.integers(0, 20_000, 20_000)}
+TOUCHED = {
+    "log-uniform": lambda draw: np.expm1(draw.random(200_000) * np.log(2_000_000)).astype(np.int64),
+    "zipf": lambda draw: draw.zipf(1.2, 200_000),
+    "every eighth": lambda draw: 8 * np.expm1(draw.random(200_000) * np.log(250_000)).astype(np.int64),
+    "every 4,096th": lambda draw: 4096 * draw.integers(0, 20_000, 20_000),
+}
 
 
 @pytest.mark.parametrize("kind", TOUCHED)

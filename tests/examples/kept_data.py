@@ -15,10 +15,11 @@ from sparsekit.examples import relation, running
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 #: What is smaller in tests than by default; what else is not the default was chosen by ``choose_settings.py``.
-SIZES = {"linear_classification": {"epochs": 4}, "factorization_machine": {"epochs": 4},
-         "matrix_factorization": {"epochs": 3}, "wide_and_deep": {"epochs": 2},
-         "language_model": {"epochs": 1, "words": 1500, "width": 32, "hidden": 48, "projection": 32, "samples": 100,
-                            "batch_size": 16}}
+SIZES = {
+    "linear_classification": {"epochs": 4}, "factorization_machine": {"epochs": 4}, "matrix_factorization": {"epochs": 3},
+    "wide_and_deep": {"epochs": 2}, "language_model": {"epochs": 1, "words": 1500, "width": 32, "hidden": 48, "projection": 32,
+                                                       "samples": 100, "batch_size": 16},
+}
 #: Words of the text that tests are trained and tested on.
 WORDS = 45_000, 5_000
 

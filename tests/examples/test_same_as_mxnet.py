@@ -18,8 +18,11 @@ FEATURES, FACTORS, USERS, ITEMS = 40, 3, 20, 30
 #: Relative to the largest of all parameters of the model.  What was reached is 1.1e-6 with AdaGrad, else below 4e-7.
 TOLERANCE = 1e-5
 
-MODELS = {"linear": lambda: LogisticRegression(FEATURES), "machine": lambda: FactorizationMachine(FEATURES, FACTORS),
-          "embeddings": lambda: MatrixFactorization(USERS, ITEMS, FACTORS)}
+MODELS = {
+    "linear": lambda: LogisticRegression(FEATURES),
+    "machine": lambda: FactorizationMachine(FEATURES, FACTORS),
+    "embeddings": lambda: MatrixFactorization(USERS, ITEMS, FACTORS),
+}
 
 
 def batch_of(name, step):

@@ -24,11 +24,13 @@ CPU = mx.cpu()
 
 HUGE = 1 << 62
 
-VALUES = [HUGE, -HUGE, 1 << 63, 1 << 31, -(1 << 31), 10**400, -(10**400), -1, 0, 1000, float("nan"), float("inf"),
-          -float("inf"), 1.5, 1e300, "x", "", "\ud800", b"x", None, True, (), (HUGE,), (-1,), (HUGE, HUGE), (0, 0),
-          (1 << 32, 1 << 32), (-HUGE, 3), (2, 3, HUGE), (float("nan"),), ("x",), (None,), ((1, 2), (3, HUGE)), (1,) * 40,
-          [HUGE], (1, 1), (2, 3), (0, 5), (3, 1, 2), 2, 7, np.int64(HUGE), np.int32(-5), np.float32("nan"),
-          np.array([3, HUGE]), {}, {"a": 1}, object, 1j, range(3), slice(HUGE), ...]
+VALUES = [
+    HUGE, -HUGE, 1 << 63, 1 << 31, -(1 << 31), 10**400, -(10**400), -1, 0, 1000, float("nan"), float("inf"), -float("inf"),
+    1.5, 1e300, "x", "", "\ud800", b"x", None, True, (), (HUGE,), (-1,), (HUGE, HUGE), (0, 0), (1 << 32, 1 << 32), (-HUGE, 3),
+    (2, 3, HUGE), (float("nan"),), ("x",), (None,), ((1, 2), (3, HUGE)), (1,) * 40, [HUGE], (1, 1), (2, 3), (0, 5), (3, 1, 2),
+    2, 7, np.int64(HUGE), np.int32(-5),
+    np.float32("nan"), np.array([3, HUGE]), {}, {"a": 1}, object, 1j, range(3), slice(HUGE), ...,
+]
 
 
 class Odd:

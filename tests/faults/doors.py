@@ -234,34 +234,63 @@ def buffers_of(array):
     return found
 
 
-IN_PLACE = {"[:] =": lambda a: a.__setitem__(slice(None), ABSURD), "[0] =": lambda a: a.__setitem__(0, ABSURD),
-            "[[0]] =": lambda a: a.__setitem__([0], ABSURD), "+=": in_place, "out=": lambda a: nd.elemwise_add(a, a, out=a),
-            "out= of ones": lambda a: nd.ones(a.shape, dtype=a.dtype).copyto(a),
-            "sgd_update": lambda a: nd.sgd_update(a, a, lr=-1e9, out=a),
-            "sgd_update without out": lambda a: nd.sgd_update(a, nd.ones(a.shape, dtype=a.dtype), lr=-1e9),
-            "adam_update": lambda a: nd.adam_update(a, nd.ones(a.shape), a, a, lr=-1e9),
-            "np.put": lambda a: np.put(a, [0], [ABSURD]), "np.copyto": lambda a: np.copyto(a, np.full(a.shape, ABSURD)),
-            "ufunc out": lambda a: np.add(a, a, out=a), "initializer": lambda a: mx.init.Constant(ABSURD)("weight", a),
-            "sampler": lambda a: nd.random.randint(10**10, ABSURD, out=a),
-            "csr scatter": lambda a: nd.contrib.index_copy(a, nd.array([0]), nd.array([ABSURD], dtype="int64")),
-            "backward": lambda a: (a.attach_grad(), a.grad.__setitem__(slice(None), ABSURD)),
-            "kvstore pull": lambda a: pulled_into(a)}
+IN_PLACE = {
+    "[:] =": lambda a: a.__setitem__(slice(None), ABSURD),
+    "[0] =": lambda a: a.__setitem__(0, ABSURD),
+    "[[0]] =": lambda a: a.__setitem__([0], ABSURD),
+    "+=": in_place,
+    "out=": lambda a: nd.elemwise_add(a, a, out=a),
+    "out= of ones": lambda a: nd.ones(a.shape, dtype=a.dtype).copyto(a),
+    "sgd_update": lambda a: nd.sgd_update(a, a, lr=-1e9, out=a),
+    "sgd_update without out": lambda a: nd.sgd_update(a, nd.ones(a.shape, dtype=a.dtype), lr=-1e9),
+    "adam_update": lambda a: nd.adam_update(a, nd.ones(a.shape), a, a, lr=-1e9),
+    "np.put": lambda a: np.put(a, [0], [ABSURD]),
+    "np.copyto": lambda a: np.copyto(a, np.full(a.shape, ABSURD)),
+    "ufunc out": lambda a: np.add(a, a, out=a),
+    "initializer": lambda a: mx.init.Constant(ABSURD)("weight", a),
+    "sampler": lambda a: nd.random.randint(10**10, ABSURD, out=a),
+    "csr scatter": lambda a: nd.contrib.index_copy(a, nd.array([0]), nd.array([ABSURD], dtype="int64")),
+    "backward": lambda a: (a.attach_grad(), a.grad.__setitem__(slice(None), ABSURD)),
+    "kvstore pull": lambda a: pulled_into(a),
+}
 
 #: What leads to memory of an array, and parts of it.
-MEMORY = {"indices": lambda a: a.indices, "indptr": lambda a: a.indptr, "data": lambda a: a.data, "__array__(copy=False)": raw,
-          "asarray(copy=False)": lambda a: np.array(a, copy=False), "from_dlpack": np.from_dlpack,
-          "nd.from_dlpack": nd.from_dlpack, "dlpack of version 1": lambda a: np.from_dlpack(Dlpack(a, max_version=(1, 0))),
-          "to_dlpack_for_write": lambda a: nd.from_dlpack(a.to_dlpack_for_write()),
-          "to_dlpack_for_read": lambda a: nd.from_dlpack(a.to_dlpack_for_read()), "__binsparse__": lambda a: a.__binsparse__(),
-          "__reduce__": lambda a: a.__reduce__(), "__reduce_ex__(5)": lambda a: a.__reduce_ex__(5), "pickle buffers": buffers_of,
-          "asscipy": lambda a: a.asscipy(), "[1:9]": lambda a: a[1:9], "reshape": lambda a: a.reshape((-1,)),
-          "detach": lambda a: a.detach(), "as_in_context": lambda a: a.as_in_context(mx.cpu()),
-          "astype": lambda a: a.astype(a.dtype, copy=False)}
+MEMORY = {
+    "indices": lambda a: a.indices,
+    "indptr": lambda a: a.indptr,
+    "data": lambda a: a.data,
+    "__array__(copy=False)": raw,
+    "asarray(copy=False)": lambda a: np.array(a, copy=False),
+    "from_dlpack": np.from_dlpack,
+    "nd.from_dlpack": nd.from_dlpack,
+    "dlpack of version 1": lambda a: np.from_dlpack(Dlpack(a, max_version=(1, 0))),
+    "to_dlpack_for_write": lambda a: nd.from_dlpack(a.to_dlpack_for_write()),
+    "to_dlpack_for_read": lambda a: nd.from_dlpack(a.to_dlpack_for_read()),
+    "__binsparse__": lambda a: a.__binsparse__(),
+    "__reduce__": lambda a: a.__reduce__(),
+    "__reduce_ex__(5)": lambda a: a.__reduce_ex__(5),
+    "pickle buffers": buffers_of,
+    "asscipy": lambda a: a.asscipy(),
+    "[1:9]": lambda a: a[1:9],
+    "reshape": lambda a: a.reshape((-1,)),
+    "detach": lambda a: a.detach(),
+    "as_in_context": lambda a: a.as_in_context(mx.cpu()),
+    "astype": lambda a: a.astype(a.dtype, copy=False),
+}
 
-COPIES = {"pickle": lambda a: pickle.loads(pickle.dumps(a)), "copy": copy.copy, "deepcopy": copy.deepcopy,
-          "csr": lambda a: a.tostype("csr"), "row_sparse": lambda a: a.tostype("row_sparse"),
-          "default": lambda a: a.tostype("default"), "[:]": lambda a: a[:], "[0]": lambda a: a[0],
-          "iter": lambda a: list(a)[:2], "abs": nd.abs, "inspect": lambda a: a.inspect()}
+COPIES = {
+    "pickle": lambda a: pickle.loads(pickle.dumps(a)),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "csr": lambda a: a.tostype("csr"),
+    "row_sparse": lambda a: a.tostype("row_sparse"),
+    "default": lambda a: a.tostype("default"),
+    "[:]": lambda a: a[:],
+    "[0]": lambda a: a[0],
+    "iter": lambda a: list(a)[:2],
+    "abs": nd.abs,
+    "inspect": lambda a: a.inspect(),
+}
 
 
 class Dlpack:
@@ -287,11 +316,13 @@ def answers(array):
     """What is computed with an array, as bytes, or the name of an error of ours."""
     width = array.shape[1]
     weight, state = nd.ones((width, 2)), nd.ones(array.shape)
-    ways = [lambda: nd.dot(array, weight), lambda: array[1:7].tostype("default"), lambda: array.tostype("default"),
-            lambda: array.tostype("row_sparse").tostype("default"), lambda: array.tostype("csr").tostype("default"),
-            lambda: nd.dot(array, nd.ones((array.shape[0], 2)), transpose_a=True).tostype("default"),
-            lambda: nd.sum(array, axis=0), lambda: nd.array(array.asscipy().toarray()), lambda: stepped(array, state),
-            lambda: nd.array([array.check_format() is None])]
+    ways = [
+        lambda: nd.dot(array, weight), lambda: array[1:7].tostype("default"), lambda: array.tostype("default"),
+        lambda: array.tostype("row_sparse").tostype("default"), lambda: array.tostype("csr").tostype("default"),
+        lambda: nd.dot(array, nd.ones((array.shape[0], 2)), transpose_a=True).tostype("default"),
+        lambda: nd.sum(array, axis=0), lambda: nd.array(array.asscipy().toarray()), lambda: stepped(array, state),
+        lambda: nd.array([array.check_format() is None]),
+    ]
     found = []
     for way in ways:
         try:

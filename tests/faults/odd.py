@@ -111,49 +111,53 @@ def fitted():
 
 
 #: How to make an object of each class whose methods are called; others are made of good arguments.
-MADE = {"Module": lambda: started(mx.mod.Module(network())), "BucketingModule": bucketing,
-        "SequentialModule": lambda: started(sequential()), "KVStore": store, "DistKVStore": store_of_servers,
-        "FeedForward": fitted, "PythonLossModule": lambda: mx.mod.PythonLossModule(grad_func=lambda scores, labels: scores),
-        "Updater": lambda: mx.optimizer.get_updater(mx.optimizer.SGD(momentum=0.5)),
-        "ArrayDataset": lambda: data.ArrayDataset(X(), [1, 2]), "EvalMetric": lambda: mx.metric.Accuracy(),
-        "Dataset": lambda: data.SimpleDataset([1, 2, 3]), "Initializer": lambda: mx.init.Uniform(), "DataIter": batches,
-        "LRScheduler": lambda: mx.lr_scheduler.FactorScheduler(2), "Optimizer": lambda: mx.optimizer.SGD(momentum=0.5),
-        "PrefetchingIter": lambda: io.PrefetchingIter(batches()),
-        "PythonModule": lambda: mx.mod.PythonLossModule(grad_func=lambda scores, labels: scores)}
+MADE = {
+    "Module": lambda: started(mx.mod.Module(network())), "BucketingModule": bucketing,
+    "SequentialModule": lambda: started(sequential()), "KVStore": store, "DistKVStore": store_of_servers, "FeedForward": fitted,
+    "PythonLossModule": lambda: mx.mod.PythonLossModule(grad_func=lambda scores, labels: scores),
+    "Updater": lambda: mx.optimizer.get_updater(mx.optimizer.SGD(momentum=0.5)),
+    "ArrayDataset": lambda: data.ArrayDataset(X(), [1, 2]),
+    "EvalMetric": lambda: mx.metric.Accuracy(), "Dataset": lambda: data.SimpleDataset([1, 2, 3]),
+    "Initializer": lambda: mx.init.Uniform(), "DataIter": batches, "LRScheduler": lambda: mx.lr_scheduler.FactorScheduler(2),
+    "Optimizer": lambda: mx.optimizer.SGD(momentum=0.5), "PrefetchingIter": lambda: io.PrefetchingIter(batches()),
+    "PythonModule": lambda: mx.mod.PythonLossModule(grad_func=lambda scores, labels: scores),
+}
 
 #: Bases that have nothing of their own to call: their methods are those of the classes derived from them.
 ABSTRACT = {"BaseModule", "KVStoreBase", "Sampler"}
 
 #: Good arguments, by the name of the parameter; made anew for each call.
-GOOD = {"symbol": network, "data_shapes": lambda: [("data", (2, 2))], "label_shapes": lambda: [("softmax_label", (2,))],
-        "data_batch": batch, "train_data": batches, "eval_data": batches, "num_epoch": lambda: 1, "eval_metric": lambda: "acc",
-        "arg_params": dict, "aux_params": dict, "fname": lambda: "made.params", "labels": lambda: [nd.array([0, 1])],
-        "preds": lambda: [nd.array([[0.3, 0.7], [0.6, 0.4]])], "label": lambda: {"softmax_label": nd.array([0, 1])},
-        "pred": lambda: {"softmax_output": X()}, "prefix": lambda: "made", "epoch": lambda: 1, "mon": lambda: mx.mon.Monitor(1),
-        "bucket_key": lambda: 2, "module": lambda: mx.mod.Module(network()), "index": lambda: 0, "weight": X, "grad": X,
-        "name": lambda: "sgd", "args_lr_mult": dict, "args_wd_mult": dict, "lr": lambda: 0.1, "key": lambda: "a", "value": X,
-        "out": X, "optimizer": lambda: mx.optimizer.SGD(), "capability": lambda: "optimizer", "row_ids": lambda: nd.array([0]),
-        "compression_params": lambda: {"type": "2bit"}, "feval": lambda: lambda label, pred: 1.0,
-        "numpy_feval": lambda: lambda label, pred: 1.0, "metric": lambda: "acc", "metrics": lambda: ["acc"],
-        "fn": lambda: lambda *given: given[0], "sampler": lambda: data.SequentialSampler(3), "num_shards": lambda: 2,
-        "count": lambda: 1, "batch_size": lambda: 2, "dataset": lambda: data.SimpleDataset([1, 2, 3, 4]), "length": lambda: 4,
-        "interval": lambda: 2, "data": lambda: [X()], "done": lambda: 0.5, "num_update": lambda: 3, "max_update": lambda: 10,
-        "step": lambda: 2, "init": lambda: mx.init.Uniform(), "num_hidden": lambda: 2, "num_layers": lambda: 1,
-        "mode": lambda: "lstm", "param": dict, "patterns": lambda: [".*"], "initializers": lambda: [mx.init.Zero()],
-        "total": lambda: 10, "period": lambda: 1, "mod": lambda: started(mx.mod.Module(network())), "nbatch": lambda: 1,
-        "locals": dict, "data_csv": lambda: ["1,2"], "data_shape": lambda: (2,), "data_libsvm": lambda: ["1 0:1"],
-        "source": lambda: ["1 0:1"], "data_iter": batches, "size": lambda: 2, "iters": batches, "path": lambda: "written.libsvm",
-        "layout": lambda: "NC", "shapes": lambda: [("data", (2, 2))], "types": lambda: [("data", "float32")],
-        "limit": lambda: 100, "X": lambda: np.ones((4, 2)), "y": lambda: np.zeros(4), "states": lambda: None,
-        "ignore_label": lambda: None, "cls": lambda: type("Made", (), {}),
-        "klass": lambda: type("Made", (mx.kv.KVStoreBase,), {}),
-        "sym_gen": lambda: lambda key: (network(), ("data",), ("softmax_label",)), "data_names": lambda: ("data",),
-        "label_names": lambda: ("softmax_label",), "output_names": lambda: ("out",), "state": lambda: None,
-        "shape": lambda: (2, 2), "_": lambda: None, "desc": lambda: mx.init.InitDesc("weight"), "arr": X,
-        "default_bucket_key": lambda: 2, "grad_func": lambda: lambda scores, labels: scores,
-        "param_idx2name": lambda: {0: "weight"}, "states_": lambda: pickle.dumps({}),
-        "shared_module": lambda: started(mx.mod.Module(network())), "num_parts": lambda: 1, "context": lambda: mx.cpu(),
-        "idx": lambda: 0, "address": lambda: "local", "job": lambda: "job"}
+GOOD = {
+    "symbol": network, "data_shapes": lambda: [("data", (2, 2))], "label_shapes": lambda: [("softmax_label", (2,))],
+    "data_batch": batch, "train_data": batches, "eval_data": batches, "num_epoch": lambda: 1, "eval_metric": lambda: "acc",
+    "arg_params": dict, "aux_params": dict, "fname": lambda: "made.params", "labels": lambda: [nd.array([0, 1])],
+    "preds": lambda: [nd.array([[0.3, 0.7], [0.6, 0.4]])], "label": lambda: {"softmax_label": nd.array([0, 1])},
+    "pred": lambda: {"softmax_output": X()}, "prefix": lambda: "made", "epoch": lambda: 1, "mon": lambda: mx.mon.Monitor(1),
+    "bucket_key": lambda: 2, "module": lambda: mx.mod.Module(network()), "index": lambda: 0, "weight": X, "grad": X,
+    "name": lambda: "sgd", "args_lr_mult": dict, "args_wd_mult": dict, "lr": lambda: 0.1, "key": lambda: "a", "value": X,
+    "out": X, "optimizer": lambda: mx.optimizer.SGD(), "capability": lambda: "optimizer", "row_ids": lambda: nd.array([0]),
+    "compression_params": lambda: {"type": "2bit"}, "feval": lambda: lambda label, pred: 1.0,
+    "numpy_feval": lambda: lambda label, pred: 1.0, "metric": lambda: "acc", "metrics": lambda: ["acc"],
+    "fn": lambda: lambda *given: given[0], "sampler": lambda: data.SequentialSampler(3), "num_shards": lambda: 2,
+    "count": lambda: 1,
+    "batch_size": lambda: 2, "dataset": lambda: data.SimpleDataset([1, 2, 3, 4]), "length": lambda: 4, "interval": lambda: 2,
+    "data": lambda: [X()], "done": lambda: 0.5, "num_update": lambda: 3, "max_update": lambda: 10, "step": lambda: 2,
+    "init": lambda: mx.init.Uniform(), "num_hidden": lambda: 2, "num_layers": lambda: 1, "mode": lambda: "lstm",
+    "param": dict, "patterns": lambda: [".*"], "initializers": lambda: [mx.init.Zero()], "total": lambda: 10,
+    "period": lambda: 1, "mod": lambda: started(mx.mod.Module(network())), "nbatch": lambda: 1, "locals": dict,
+    "data_csv": lambda: ["1,2"], "data_shape": lambda: (2,), "data_libsvm": lambda: ["1 0:1"], "source": lambda: ["1 0:1"],
+    "data_iter": batches, "size": lambda: 2, "iters": batches, "path": lambda: "written.libsvm", "layout": lambda: "NC",
+    "shapes": lambda: [("data", (2, 2))], "types": lambda: [("data", "float32")], "limit": lambda: 100,
+    "X": lambda: np.ones((4, 2)),
+    "y": lambda: np.zeros(4), "states": lambda: None, "ignore_label": lambda: None, "cls": lambda: type("Made", (), {}),
+    "klass": lambda: type("Made", (mx.kv.KVStoreBase,), {}),
+    "sym_gen": lambda: lambda key: (network(), ("data",), ("softmax_label",)),
+    "data_names": lambda: ("data",), "label_names": lambda: ("softmax_label",), "output_names": lambda: ("out",),
+    "state": lambda: None, "shape": lambda: (2, 2), "_": lambda: None, "desc": lambda: mx.init.InitDesc("weight"), "arr": X,
+    "default_bucket_key": lambda: 2, "grad_func": lambda: lambda scores, labels: scores, "param_idx2name": lambda: {0: "weight"},
+    "states_": lambda: pickle.dumps({}), "shared_module": lambda: started(mx.mod.Module(network())), "num_parts": lambda: 1,
+    "context": lambda: mx.cpu(), "idx": lambda: 0, "address": lambda: "local", "job": lambda: "job",
+}
 
 #: The same for single callables, where the name means something else.
 OWN = {"kv.create": {"name": lambda: "local"}, "kv.KVStore": {"name": lambda: "local"}, "init.Constant": {"value": lambda: 1.0},
@@ -189,14 +193,20 @@ def optimized(optimizer):
 
 
 #: What an object of each class is made for, done once to what was made of odd arguments.
-USED = [(mx.lr_scheduler.LRScheduler, lambda made: [made(count) for count in (0, 3, 100)]),
-        (mx.optimizer.Optimizer, optimized), (mx.init.Initializer, lambda made: (made("weight", X()), made.dumps())),
-        (mx.metric.EvalMetric, lambda made: (made.update(GOOD["labels"](), GOOD["preds"]()), made.get(), repr(made))),
-        (data.Sampler, lambda made: (len(made), [one for one, _ in zip(made, range(5), strict=False)])),
-        (data.Dataset, lambda made: (len(made), made[0])), (data.DataLoader, lambda made: next(iter(made), None)),
-        (io.DataIter, lambda made: next(made, None)), (io.LibSVMReader, lambda made: made.read()),
-        (mx.callback.Speedometer, lambda made: [made(event()) for _ in range(2)]),
-        (mx.callback.ProgressBar, lambda made: made(event())), (mx.mod.Module, started), (io.DataBatch, repr)]
+USED = [
+    (mx.lr_scheduler.LRScheduler, lambda made: [made(count) for count in (0, 3, 100)]),
+    (mx.optimizer.Optimizer, optimized),
+    (mx.init.Initializer, lambda made: (made("weight", X()), made.dumps())),
+    (mx.metric.EvalMetric, lambda made: (made.update(GOOD["labels"](), GOOD["preds"]()), made.get(), repr(made))),
+    (data.Sampler, lambda made: (len(made), [one for one, _ in zip(made, range(5), strict=False)])),
+    (data.Dataset, lambda made: (len(made), made[0])),
+    (data.DataLoader, lambda made: next(iter(made), None)),
+    (io.DataIter, lambda made: next(made, None)),
+    (io.LibSVMReader, lambda made: made.read()),
+    (mx.callback.Speedometer, lambda made: [made(event()) for _ in range(2)]),
+    (mx.callback.ProgressBar, lambda made: made(event())),
+    (mx.mod.Module, started), (io.DataBatch, repr),
+]
 
 #: Classes that do nothing by themselves.
 BASES = (mx.optimizer.Optimizer, mx.metric.EvalMetric, mx.init.Initializer, mx.lr_scheduler.LRScheduler, io.DataIter,

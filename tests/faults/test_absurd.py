@@ -22,10 +22,12 @@ def test_absurd_attributes_of_every_operator(part):
 
 
 #: What ended the interpreter, or took all memory, of arrays that fall back: (call, error).
-LIMITS = {"tile": (lambda x: mx.nd.tile(x, reps=(10, 10)), "400,000,000 bytes"),
-          "repeat": (lambda x: mx.nd.repeat(x, repeats=100), "400,000,000 bytes"),
-          "khatri_rao": (lambda x: mx.nd.khatri_rao(x, x), "4,000,000,000 bytes"),
-          "pad": (lambda x: mx.nd.pad(x, mode="constant", pad_width=(9000, 0, 9000, 0)), "400,000,000 bytes")}
+LIMITS = {
+    "tile": (lambda x: mx.nd.tile(x, reps=(10, 10)), "400,000,000 bytes"),
+    "repeat": (lambda x: mx.nd.repeat(x, repeats=100), "400,000,000 bytes"),
+    "khatri_rao": (lambda x: mx.nd.khatri_rao(x, x), "4,000,000,000 bytes"),
+    "pad": (lambda x: mx.nd.pad(x, mode="constant", pad_width=(9000, 0, 9000, 0)), "400,000,000 bytes"),
+}
 
 
 @pytest.mark.parametrize("name", LIMITS)

@@ -57,16 +57,32 @@ TRACER = Tracer()
 LOCKS = (type(threading.Lock()), type(threading.RLock()))
 
 #: Context managers by the names of the functions and classes that make them.
-CASES = {"Profiler": mx.Profiler, "Span": lambda: recording.span("part"), "scope": lambda: mx.profiler.scope("part"),
-         "Promise": mx.profiler.expect, "np_shape": mx.util.np_shape,
-         "environment": lambda: mx.test_utils.environment({"SPARSEKIT_SWEPT": "1", "HOME": None}), "_Switch": autograd.record,
-         "ToldPlace": lambda: program.ToldPlace(None), "UpdateLane": UpdateLane,
-         "set": lambda: config.set(densify="error", densify_limit=3, check_format=False), "using": lambda: rng.using(3),
-         "bulk": lambda: mx.engine.bulk(3), "rehearsal": device.rehearsal, "_AtWork": lambda: trace._AtWork(TRACER),
-         "aside": trace.aside, "_released": lambda: composed._released(cell.base_cell), "Scope": net.name_scope,
-         "Prefix": lambda: mx.name.Prefix("a_"), "NameManager": mx.name.NameManager, "AttrScope": lambda: mx.AttrScope(a="b"),
-         "Context": lambda: mx.cpu(1), "HookHandle": handle, "written": lambda: written("file"),
-         "_Background": pytest_guard._Background}
+CASES = {
+    "Profiler": mx.Profiler,
+    "Span": lambda: recording.span("part"),
+    "scope": lambda: mx.profiler.scope("part"),
+    "Promise": mx.profiler.expect,
+    "np_shape": mx.util.np_shape,
+    "environment": lambda: mx.test_utils.environment({"SPARSEKIT_SWEPT": "1", "HOME": None}),
+    "_Switch": autograd.record,
+    "ToldPlace": lambda: program.ToldPlace(None),
+    "UpdateLane": UpdateLane,
+    "set": lambda: config.set(densify="error", densify_limit=3, check_format=False),
+    "using": lambda: rng.using(3),
+    "bulk": lambda: mx.engine.bulk(3),
+    "rehearsal": device.rehearsal,
+    "_AtWork": lambda: trace._AtWork(TRACER),
+    "aside": trace.aside,
+    "_released": lambda: composed._released(cell.base_cell),
+    "Scope": net.name_scope,
+    "Prefix": lambda: mx.name.Prefix("a_"),
+    "NameManager": mx.name.NameManager,
+    "AttrScope": lambda: mx.AttrScope(a="b"),
+    "Context": lambda: mx.cpu(1),
+    "HookHandle": handle,
+    "written": lambda: written("file"),
+    "_Background": pytest_guard._Background,
+}
 
 #: Which are made with a base class that the others share, or only at work inside a case above.
 SHARED = {"Scoped", "Assigned", "Pushed", "_Tracing", "_TraceContext"}

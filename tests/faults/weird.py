@@ -47,24 +47,27 @@ DICT["a"] = DICT
 
 def objects():
     """All kinds of objects, made anew: some are iterators."""
-    return [None, True, 0, -1, 3, HUGE, -HUGE, 10**400, 10**5000, 1.5, float("nan"), float("inf"), 1e300, 1j, "", "x", "3",
-            "\ud800", "a\0b", b"", b"\0", b"x\xff", bytearray(b"ab"), memoryview(b"abc"), (), (1,), (1, 2), (HUGE, 3),
-            (float("nan"), 2), [], [[]], [[1, 2], [3]], {}, {"a": 1}, {1, 2}, frozenset(), range(5), LIST, DICT, (LIST, LIST),
-            iter([1, 2]), (i for i in range(3)), object(), object, int, len, ..., slice(3), NotImplemented, sys, lambda *_: 1,
-            np.float32(2), np.int64(3), np.float64("nan"), np.bool_(True), np.str_("x"), np.datetime64("2020-01-01"), np.array(3),
-            np.array([1, 2]), np.array([[1.0, 2], [3, 4]]), np.array(["a"]), np.array([None]), np.zeros((2, 0)), np.ma.masked,
-            np.array([1], "M8[s]"), np.zeros(2, [("a", int)]), np.array([1, 2], "uint16"), np.array([LIST, 1], object),
-            raising("__len__", "__iter__"), raising("__iter__"), raising("__len__", "__getitem__"), raising("__array__"),
-            raising("__index__"), raising("__float__", "__int__"), raising("__repr__", "__str__"),
-            raising("__getattr__", error=ValueError), raising("__eq__", "__hash__"), raising("__eq__"),
-            raising("__array__", "__repr__", error=RuntimeError), raising("__fspath__"), raising("read"),
-            raising("keys", "items"), raising("__bool__"), raising("__dlpack__"), raising("tocsr"),
-            raising("__array_interface__"), raising("__buffer__"), raising("__format__"),
-            Answers(tocsr=lambda: None, shape=(2, 2)), Answers(stype="csr"), Answers(stype=3), Answers(_store=1),
-            Answers(shape=3), Answers(dtype="float32", shape=3), Answers(shape=None), Answers(__array_interface__={"shape": 3}),
-            Answers(read=3), Answers(read=lambda *_: 3), Answers(_layout=3, _store=4), Answers(stype="csr", _store=None),
-            nd.ones((2, 2)), nd.ones((2, 2)).tostype("csr"), nd.ones((2, 2)).tostype("row_sparse"), nd.array([1.0]),
-            sym.Variable("x"), mx.cpu(), nd, ([1.0], [0], [0, 1]), ([1.0], ([0], [0])), ([1], [1]), ([1.0], [0])]
+    return [
+        None, True, 0, -1, 3, HUGE, -HUGE, 10**400, 10**5000, 1.5, float("nan"), float("inf"), 1e300, 1j, "", "x", "3", "\ud800",
+        "a\0b", b"", b"\0", b"x\xff", bytearray(b"ab"), memoryview(b"abc"), (), (1,), (1, 2), (HUGE, 3), (float("nan"), 2), [],
+        [[]],
+        [[1, 2], [3]], {}, {"a": 1}, {1, 2}, frozenset(), range(5), LIST, DICT, (LIST, LIST), iter([1, 2]), (i for i in range(3)),
+        object(), object, int, len, ..., slice(3), NotImplemented, sys, lambda *_: 1,
+        np.float32(2), np.int64(3), np.float64("nan"), np.bool_(True), np.str_("x"), np.datetime64("2020-01-01"), np.array(3),
+        np.array([1, 2]), np.array([[1.0, 2], [3, 4]]), np.array(["a"]), np.array([None]), np.zeros((2, 0)), np.ma.masked,
+        np.array([1], "M8[s]"), np.zeros(2, [("a", int)]), np.array([1, 2], "uint16"), np.array([LIST, 1], object),
+        raising("__len__", "__iter__"), raising("__iter__"), raising("__len__", "__getitem__"), raising("__array__"),
+        raising("__index__"), raising("__float__", "__int__"), raising("__repr__", "__str__"), raising("__getattr__",
+        error=ValueError),
+        raising("__eq__", "__hash__"), raising("__eq__"), raising("__array__", "__repr__", error=RuntimeError),
+        raising("__fspath__"), raising("read"), raising("keys", "items"), raising("__bool__"), raising("__dlpack__"),
+        raising("tocsr"), raising("__array_interface__"), raising("__buffer__"), raising("__format__"),
+        Answers(tocsr=lambda: None, shape=(2, 2)), Answers(stype="csr"), Answers(stype=3), Answers(_store=1), Answers(shape=3),
+        Answers(dtype="float32", shape=3), Answers(shape=None), Answers(__array_interface__={"shape": 3}), Answers(read=3),
+        Answers(read=lambda *_: 3), Answers(_layout=3, _store=4), Answers(stype="csr", _store=None),
+        nd.ones((2, 2)), nd.ones((2, 2)).tostype("csr"), nd.ones((2, 2)).tostype("row_sparse"), nd.array([1.0]),
+        sym.Variable("x"), mx.cpu(), nd, ([1.0], [0], [0, 1]), ([1.0], ([0], [0])), ([1], [1]), ([1.0], [0]),
+    ]
 
 
 class Speaks:

@@ -43,13 +43,14 @@ def dense(size, what="data csr", refused=False):
 
 @pytest.fixture
 def data():
-    return {"nodes": [variable("data", [64, 1_000_000], "csr"),
-                      variable("weight", [1_000_000, 128], "row_sparse", gradient="row_sparse"),
-                      operator("dot1", "dot", [[0, 0, "lhs"], [1, 0, "rhs"]], [64, 128]),
-                      operator("log1", "log", [[0, 0, "data"]], [64, 1_000_000], fallback=dense(256_000_000)),
-                      operator("cos1", "cos", [[1, 0, "data"]], [1_000_000, 128],
-                               fallback=dense(512_000_000, "data row_sparse", True)),
-                      operator("split", "SliceChannel", [[2, 0, "data"]], [64, 32])]}
+    return {"nodes": [
+        variable("data", [64, 1_000_000], "csr"),
+        variable("weight", [1_000_000, 128], "row_sparse", gradient="row_sparse"),
+        operator("dot1", "dot", [[0, 0, "lhs"], [1, 0, "rhs"]], [64, 128]),
+        operator("log1", "log", [[0, 0, "data"]], [64, 1_000_000], fallback=dense(256_000_000)),
+        operator("cos1", "cos", [[1, 0, "data"]], [1_000_000, 128], fallback=dense(512_000_000, "data row_sparse", True)),
+        operator("split", "SliceChannel", [[2, 0, "data"]], [64, 32]),
+    ]}
 
 
 def chain(count, fall_back=()):
@@ -240,11 +241,13 @@ class TestFolding:
         assert more < 4 * some
 
 
-HOSTILE = [None, [], {}, {"nodes": None}, {"nodes": [None, 3, {}]},
-           {"nodes": [{"name": "a", "op": "b", "inputs": [[0, 0], [5], "x", None]}]},
-           {"nodes": [{"name": "a", "outputs": [{"shape": ["x", None, -4, float("nan")], "dtype": 5, "stype": []}]}]},
-           {"nodes": [{"name": "a", "op": "b", "fallback": {"bytes": "x"}, "backward": [None, {}], "attrs": 3, "inputs": 7}]},
-           {"nodes": [{"name": "x" * 5000, "op": "y" * 5000, "outputs": [{"shape": [1] * 300}] * 50}]}]
+HOSTILE = [
+    None, [], {}, {"nodes": None}, {"nodes": [None, 3, {}]},
+    {"nodes": [{"name": "a", "op": "b", "inputs": [[0, 0], [5], "x", None]}]},
+    {"nodes": [{"name": "a", "outputs": [{"shape": ["x", None, -4, float("nan")], "dtype": 5, "stype": []}]}]},
+    {"nodes": [{"name": "a", "op": "b", "fallback": {"bytes": "x"}, "backward": [None, {}], "attrs": 3, "inputs": 7}]},
+    {"nodes": [{"name": "x" * 5000, "op": "y" * 5000, "outputs": [{"shape": [1] * 300}] * 50}]},
+]
 
 
 @pytest.mark.parametrize("data", HOSTILE)

@@ -70,9 +70,11 @@ class Batch(Grid):
         return self.dense(indices.size), indices.reshape(-1), np.arange(0, indices.size + 1, self.fields).astype(self.index)
 
 
-SHAPES = {"tutorial": lambda columns: Batch(10, columns or 20_000, 128, 10, hot=False),
-          "criteo": lambda columns: Batch(2048, columns or 39_000, 1, 39, hot=True),
-          "criteo, 16 wide": lambda columns: Batch(2048, columns or 39_000, 16, 39, hot=True)}
+SHAPES = {
+    "tutorial": lambda columns: Batch(10, columns or 20_000, 128, 10, hot=False),
+    "criteo": lambda columns: Batch(2048, columns or 39_000, 1, 39, hot=True),
+    "criteo, 16 wide": lambda columns: Batch(2048, columns or 39_000, 16, 39, hot=True),
+}
 
 #: Kernels whose results are dense in all columns, which are fewer here.
 DENSE = {"csr_to_dense": 390, "csr_to_rows": 390, "csr_add_dense": 390, "dense_dot_csr": 3900, "dense_dot_csr_transposed": 3900}

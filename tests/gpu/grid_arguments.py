@@ -91,19 +91,23 @@ def products(at):
     data, indices, indptr = csr
     distinct, starts, places = groups(indices)
     some = at.some(rows // 2, rows)
-    return {"csr_dot_dense": lambda: [*csr, at.dense(columns, width), at.poison(rows, width)],
-            "csr_dot_csr": lambda: [*csr, *other, at.poison(rows, width + 3)],
-            "csr_transposed_dot_dense": lambda: [*csr, at.dense(rows, width), at.cleared(columns, width)],
-            "csr_transposed_dot_rows": lambda: [*csr, at.dense(rows, width), columns],
-            "csr_transposed_dot_row_sparse": lambda: [*csr, at.dense(some.size, width), some, at.cleared(columns, width)],
-            "csr_sum_rows": lambda: [data, indptr, at.poison(rows)],
-            "csr_sum_columns": lambda: [data, indices, at.cleared(columns)], "csr_product": lambda: [*csr, *other, width + 3],
-            "dense_dot_csr": lambda: [at.dense(width, rows), *csr, at.cleared(width, columns)],
-            "dense_dot_csr_transposed": lambda: [at.dense(width, columns), *csr, at.poison(width, rows)],
-            "sum_rows_grouped": lambda: [at.dense(data.shape[0], width), starts, places, distinct, at.poison(columns, width)],
-            "add_rows": lambda: [at.dense(data.shape[0], width), indices.astype(np.int64), 2, at.dense(columns, width)],
-            "copy_rows": lambda: [at.dense(some.size, width), some, at.dense(rows, width)],
-            "row_sparse_merge": lambda: merge(at), "row_sparse_multiply": lambda: multiply(at)}
+    return {
+        "csr_dot_dense": lambda: [*csr, at.dense(columns, width), at.poison(rows, width)],
+        "csr_dot_csr": lambda: [*csr, *other, at.poison(rows, width + 3)],
+        "csr_transposed_dot_dense": lambda: [*csr, at.dense(rows, width), at.cleared(columns, width)],
+        "csr_transposed_dot_rows": lambda: [*csr, at.dense(rows, width), columns],
+        "csr_transposed_dot_row_sparse": lambda: [*csr, at.dense(some.size, width), some, at.cleared(columns, width)],
+        "csr_sum_rows": lambda: [data, indptr, at.poison(rows)],
+        "csr_sum_columns": lambda: [data, indices, at.cleared(columns)],
+        "csr_product": lambda: [*csr, *other, width + 3],
+        "dense_dot_csr": lambda: [at.dense(width, rows), *csr, at.cleared(width, columns)],
+        "dense_dot_csr_transposed": lambda: [at.dense(width, columns), *csr, at.poison(width, rows)],
+        "sum_rows_grouped": lambda: [at.dense(data.shape[0], width), starts, places, distinct, at.poison(columns, width)],
+        "add_rows": lambda: [at.dense(data.shape[0], width), indices.astype(np.int64), 2, at.dense(columns, width)],
+        "copy_rows": lambda: [at.dense(some.size, width), some, at.dense(rows, width)],
+        "row_sparse_merge": lambda: merge(at),
+        "row_sparse_multiply": lambda: multiply(at),
+    }
 
 
 def merge(at):
@@ -126,16 +130,19 @@ def elementwise(at):
     stored, both = data.shape[0], data.shape[0] + other[0].shape[0] + third[0].shape[0]
     occupied = np.flatnonzero(np.diff(indptr))
     sparse = np.where(np.arange(rows)[:, None] % 2, at.dense(rows, at.width), 0).astype(at.value)
-    return {"csr_row_scale": lambda: [data, indptr, at.dense(rows), at.poison(stored)],
-            "csr_column_scale": lambda: [data, indices, at.dense(columns), at.poison(stored)],
-            "csr_add_csr": lambda: [*csr, *other, 2, at.poison(both), at.spoiled(both), at.spoiled(rows + 1)],
-            "csr_multiply_csr": lambda: [*csr, *other, at.poison(both), at.spoiled(both), at.spoiled(rows + 1)],
-            "csr_add_dense": lambda: [*csr, 2, at.dense(rows, columns)],
-            "csr_union": lambda: [*csr, *other, at.poison(both), at.poison(both), at.spoiled(both), at.spoiled(rows + 1)],
-            "csr_where": lambda: [*csr, *other, *third, at.poison(both), at.spoiled(both), at.spoiled(rows + 1)],
-            "csr_to_dense": lambda: [*csr, at.cleared(rows, columns)],
-            "csr_to_rows": lambda: [*csr, occupied, at.cleared(occupied.size, columns)],
-            "dense_occupied_rows": lambda: [sparse], "dense_to_csr": lambda: [sparse]}
+    return {
+        "csr_row_scale": lambda: [data, indptr, at.dense(rows), at.poison(stored)],
+        "csr_column_scale": lambda: [data, indices, at.dense(columns), at.poison(stored)],
+        "csr_add_csr": lambda: [*csr, *other, 2, at.poison(both), at.spoiled(both), at.spoiled(rows + 1)],
+        "csr_multiply_csr": lambda: [*csr, *other, at.poison(both), at.spoiled(both), at.spoiled(rows + 1)],
+        "csr_add_dense": lambda: [*csr, 2, at.dense(rows, columns)],
+        "csr_union": lambda: [*csr, *other, at.poison(both), at.poison(both), at.spoiled(both), at.spoiled(rows + 1)],
+        "csr_where": lambda: [*csr, *other, *third, at.poison(both), at.spoiled(both), at.spoiled(rows + 1)],
+        "csr_to_dense": lambda: [*csr, at.cleared(rows, columns)],
+        "csr_to_rows": lambda: [*csr, occupied, at.cleared(occupied.size, columns)],
+        "dense_occupied_rows": lambda: [sparse],
+        "dense_to_csr": lambda: [sparse],
+    }
 
 
 def choices(at):
@@ -173,28 +180,30 @@ def layers(at):
     rows, width = at.rows, at.width
     square, batch = at.dense(rows, width), 9
     state, gates, bounds = at.dense(batch, width), at.dense(batch, 4 * width), np.array([-0.3, 0.3], at.value)
-    return {"relu_slope": lambda: [at.dense(rows * width), at.dense(rows * width), at.poison(rows * width)],
-            "sigmoid": lambda: [at.dense(rows * width), at.poison(rows * width)],
-            "gelu": lambda: [at.dense(rows * width), at.poison(rows * width)],
-            "gelu_backward": lambda: [at.dense(rows * width), at.dense(rows * width), at.poison(rows * width)],
-            "layer_norm_rows": lambda: [square, at.dense(width), at.dense(width), 1e-5, at.poison(rows, width),
-                                        at.poison(rows), at.poison(rows)],
-            "layer_norm_backward_rows": lambda: [square, at.dense(rows, width), at.dense(width), at.dense(rows),
-                                                 at.above(rows), at.poison(rows, width), at.cleared(width), at.cleared(width)],
-            "softmax_rows": lambda: [square, square.max(axis=1), at.poison(rows, width)],
-            "log_softmax_rows": lambda: [square, square.max(axis=1), at.poison(rows, width)],
-            "softmax_backward_rows": lambda: [square, at.dense(rows, width), at.poison(rows, width)],
-            "log_softmax_backward_rows": lambda: [square, -at.above(rows, width), at.poison(rows, width)],
-            "elman_forward": lambda: [state, at.dense(batch, width), at.dense(width), False, at.poison(batch, width)],
-            "elman_backward": lambda: [state, at.dense(batch, width), True, at.poison(batch, width)],
-            "lstm_forward": lambda: [gates, at.dense(batch, 4 * width), at.dense(4 * width), state, bounds, False,
-                                     at.poison(batch, width), at.poison(batch, width)],
-            "lstm_backward": lambda: [state, at.dense(batch, width), at.above(batch, 4 * width), at.dense(batch, width),
-                                      at.dense(batch, width), bounds, at.poison(batch, 4 * width)],
-            "gru_forward": lambda: [at.dense(batch, 3 * width), at.dense(batch, 3 * width), at.dense(3 * width),
-                                    at.dense(3 * width), state, at.poison(batch, width), at.poison(batch, width)],
-            "gru_backward": lambda: [state, at.above(batch, 3 * width), at.dense(batch, width), at.dense(batch, width),
-                                     at.poison(batch, 3 * width), at.poison(batch, 3 * width)]}
+    return {
+        "relu_slope": lambda: [at.dense(rows * width), at.dense(rows * width), at.poison(rows * width)],
+        "sigmoid": lambda: [at.dense(rows * width), at.poison(rows * width)],
+        "gelu": lambda: [at.dense(rows * width), at.poison(rows * width)],
+        "gelu_backward": lambda: [at.dense(rows * width), at.dense(rows * width), at.poison(rows * width)],
+        "layer_norm_rows": lambda: [square, at.dense(width), at.dense(width), 1e-5, at.poison(rows, width), at.poison(rows),
+                                    at.poison(rows)],
+        "layer_norm_backward_rows": lambda: [square, at.dense(rows, width), at.dense(width), at.dense(rows), at.above(rows),
+                                     at.poison(rows, width), at.cleared(width), at.cleared(width)],
+        "softmax_rows": lambda: [square, square.max(axis=1), at.poison(rows, width)],
+        "log_softmax_rows": lambda: [square, square.max(axis=1), at.poison(rows, width)],
+        "softmax_backward_rows": lambda: [square, at.dense(rows, width), at.poison(rows, width)],
+        "log_softmax_backward_rows": lambda: [square, -at.above(rows, width), at.poison(rows, width)],
+        "elman_forward": lambda: [state, at.dense(batch, width), at.dense(width), False, at.poison(batch, width)],
+        "elman_backward": lambda: [state, at.dense(batch, width), True, at.poison(batch, width)],
+        "lstm_forward": lambda: [gates, at.dense(batch, 4 * width), at.dense(4 * width), state, bounds, False,
+                                 at.poison(batch, width), at.poison(batch, width)],
+        "lstm_backward": lambda: [state, at.dense(batch, width), at.above(batch, 4 * width), at.dense(batch, width),
+                          at.dense(batch, width), bounds, at.poison(batch, 4 * width)],
+        "gru_forward": lambda: [at.dense(batch, 3 * width), at.dense(batch, 3 * width), at.dense(3 * width), at.dense(3 * width),
+                                state, at.poison(batch, width), at.poison(batch, width)],
+        "gru_backward": lambda: [state, at.above(batch, 3 * width), at.dense(batch, width), at.dense(batch, width),
+                         at.poison(batch, 3 * width), at.poison(batch, 3 * width)],
+    }
 
 
 def steps(at, name):

@@ -21,15 +21,17 @@ SLACK = 1.2
 TOUCHED, LONGEST = 4, 130
 
 #: Kernels beyond these bounds, with theirs and the reason.
-BEYOND = {"dot_csr": (5, 130, "every row reads the rows of the right side that it needs anew; the second cache has them"),
-          "reduce_runs": (8, 130, "threads of a warp read entries that lie 32 apart"),
-          "dot_rows": (23, 130, "a team an element reads its row of the left side anew; the second cache has it"),
-          "dot_small": (5, 260, "32 threads share an element of a product that is deep, and few elements are left to share"),
-          "dot_grouped": (8, 160, "32 entries a thread, four loads each"),
-          "sum_grouped": (5, 130, "one column wide, threads of a warp read places that lie 32 entries apart"),
-          "join_groups": (13, 130, "it reads a row of parts for 16 entries, which is little beside what these are"),
-          "count_pairs": (4, 330, "a thread a row walks along two rows"), "add_pairs": (8, 500, "the same"),
-          "multiply_pairs": (8, 330, "the same"), "spread_pairs": (8, 500, "the same")}
+BEYOND = {
+    "dot_csr": (5, 130, "every row reads the rows of the right side that it needs anew; the second cache has them"),
+    "reduce_runs": (8, 130, "threads of a warp read entries that lie 32 apart"),
+    "dot_rows": (23, 130, "a team an element reads its row of the left side anew; the second cache has it"),
+    "dot_small": (5, 260, "32 threads share an element of a product that is deep, and few elements are left to share"),
+    "dot_grouped": (8, 160, "32 entries a thread, four loads each"),
+    "sum_grouped": (5, 130, "one column wide, threads of a warp read places that lie 32 entries apart"),
+    "join_groups": (13, 130, "it reads a row of parts for 16 entries, which is little beside what these are"),
+    "count_pairs": (4, 330, "a thread a row walks along two rows"),
+    "add_pairs": (8, 500, "the same"), "multiply_pairs": (8, 330, "the same"), "spread_pairs": (8, 500, "the same"),
+}
 
 
 def count(library, *what):

@@ -137,10 +137,12 @@ def test_small_products_of_matrices_in_any_order(library, width, value):
 
 
 #: The functions of elements, as numpy computes them.
-FORMULAS = {"sigmoid": lambda x: 1 / (1 + np.exp(-x)), "sigmoid_slope": lambda g, y: g * y * (1 - y),
-            "relu_slope": lambda g, y: np.where(np.isnan(y), y, g * (y > 0)), "softplus": lambda x: np.logaddexp(0, x),
-            "cross_entropy": lambda x, label: np.logaddexp(0, x) - x * label,
-            "cross_entropy_slope": lambda g, x, label: g * (1 / (1 + np.exp(-x)) - label)}
+FORMULAS = {
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "sigmoid_slope": lambda g, y: g * y * (1 - y),
+    "relu_slope": lambda g, y: np.where(np.isnan(y), y, g * (y > 0)), "softplus": lambda x: np.logaddexp(0, x),
+    "cross_entropy": lambda x, label: np.logaddexp(0, x) - x * label,
+    "cross_entropy_slope": lambda g, x, label: g * (1 / (1 + np.exp(-x)) - label),
+}
 
 
 @pytest.mark.parametrize("name", sorted(FORMULAS))

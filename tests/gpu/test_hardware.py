@@ -125,10 +125,13 @@ def test_many_stored_values(gpu, stored, hot):
     right, turned = (rng.standard_normal((size, 4), dtype=np.float32) for size in matrix.shape[::-1])
     there = nd.sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape, ctx=gpu)
     sizes, wide = abs(matrix), matrix.astype(np.float64)
-    work = {"dot": (lambda: nd.sparse.dot(there, nd.array(right, ctx=gpu)), wide @ right, sizes @ abs(right)),
-            "turned": (lambda: nd.sparse.dot(there, nd.array(turned, ctx=gpu), transpose_a=True), wide.T @ turned,
-                       sizes.T @ abs(turned)), "columns": (lambda: there.sum(axis=0), wide.sum(axis=0), sizes.sum(axis=0)),
-            "rows": (lambda: there.sum(axis=1), wide.sum(axis=1), sizes.sum(axis=1))}
+    work = {
+        "dot": (lambda: nd.sparse.dot(there, nd.array(right, ctx=gpu)), wide @ right, sizes @ abs(right)),
+        "turned": (lambda: nd.sparse.dot(there, nd.array(turned, ctx=gpu), transpose_a=True), wide.T @ turned,
+                   sizes.T @ abs(turned)),
+        "columns": (lambda: there.sum(axis=0), wide.sum(axis=0), sizes.sum(axis=0)),
+        "rows": (lambda: there.sum(axis=1), wide.sum(axis=1), sizes.sum(axis=1)),
+    }
     for run, wanted, magnitude in work.values():
         made = [run() for _ in range(2)]
         found = [one.tostype("default").asnumpy() for one in made]

@@ -13,24 +13,34 @@ from typing import NamedTuple
 
 __all__ = ["Mutant", "is_equivalent", "mutants"]
 
-_COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In}
-_COMPUTED: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add,
-    ast.Div: ast.Mult, ast.FloorDiv: ast.Div, ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr,
-    ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitOr, ast.LShift: ast.RShift, ast.RShift: ast.LShift}
-_SYMBOLS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
-            ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/",
-            ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
-            ast.LShift: "<<", ast.RShift: ">>", ast.MatMult: "@"}
+_COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}
+_COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Div, ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitOr, ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+}
+_SYMBOLS = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not",
+    ast.In: "in", ast.NotIn: "not in", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
+    ast.Mod: "%", ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+    ast.MatMult: "@",
+}
 #: Element types and storage types, as strings or as attributes of numpy.
-_TYPES = {"float16": "float32", "float32": "float64", "float64": "float32", "int32": "int64", "int64": "int32",
-          "uint8": "int8", "csr": "row_sparse", "row_sparse": "default", "default": "csr", "intp": "int32"}
+_TYPES = {
+    "float16": "float32", "float32": "float64", "float64": "float32", "int32": "int64", "int64": "int32", "uint8": "int8",
+    "csr": "row_sparse", "row_sparse": "default", "default": "csr", "intp": "int32",
+}
 #: Functions that are easily mistaken for one another.
-_NAMES = {"min": "max", "max": "min", "all": "any", "any": "all", "minimum": "maximum", "maximum": "minimum", "zeros": "ones",
-          "ones": "zeros", "empty": "ones", "zeros_like": "ones_like", "floor": "ceil", "ceil": "floor", "argmin": "argmax",
-          "argmax": "argmin", "sin": "cos", "cos": "sin", "add": "subtract", "subtract": "add", "multiply": "add",
-          "logical_and": "logical_or", "logical_or": "logical_and", "left": "right", "indices": "indptr", "indptr": "indices",
-          "append": "extend", "sum": "prod", "start": "stop", "stop": "start", "first": "last", "last": "first"}
+_NAMES = {
+    "min": "max", "max": "min", "all": "any", "any": "all", "minimum": "maximum", "maximum": "minimum", "zeros": "ones",
+    "ones": "zeros", "empty": "ones", "zeros_like": "ones_like", "floor": "ceil", "ceil": "floor", "argmin": "argmax",
+    "argmax": "argmin", "sin": "cos", "cos": "sin", "add": "subtract", "subtract": "add", "multiply": "add",
+    "logical_and": "logical_or", "logical_or": "logical_and", "left": "right", "indices": "indptr", "indptr": "indices",
+    "append": "extend", "sum": "prod", "start": "stop", "stop": "start", "first": "last", "last": "first",
+}
 
 
 class Mutant(NamedTuple):

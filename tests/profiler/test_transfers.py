@@ -26,25 +26,27 @@ def copies(function, *arguments):
     return [(record["name"], record["bytes"]) for record in prof.records if record["lane"] == "transfer"]
 
 
-MADE = {"array of numpy": (mx.nd.array, lambda: (np.ones(SHAPE),), "numpy -> cpu(0)", SIZE),
-        "array of lists": (mx.nd.array, lambda: ([[1.0, 2.0], [3.0, 4.0]],), "Python -> cpu(0)", 16),
-        "array of an array": (mx.nd.array, lambda: (mx.nd.ones(SHAPE),), "cpu(0) -> cpu(0)", SIZE),
-        "array of scipy": (mx.nd.array, lambda: (csr().asscipy(),), "scipy -> cpu(0)", 120 * 12 + 31 * 8),
-        "csr of lists": (mx.nd.sparse.csr_matrix, lambda: (([1.0, 2.0], [2, 0], [0, 1, 2]), (2, 3)), "Python -> cpu(0)", 48),
-        "csr of numpy": (mx.nd.sparse.csr_matrix, lambda: (np.eye(4, dtype="float32"),), "numpy -> cpu(0)", 4 * 12 + 40),
-        "rows of numpy": (mx.nd.sparse.row_sparse_array, lambda: ((np.ones((2, 3), "float32"), [0, 2]), (5, 3)),
-                          "numpy -> cpu(0)", 2 * 20),
-        "asnumpy": (mx.nd.NDArray.asnumpy, lambda: (mx.nd.ones(SHAPE),), "cpu(0) -> numpy", SIZE),
-        "asnumpy of csr": (mx.nd.NDArray.asnumpy, lambda: (csr(),), "cpu(0) -> numpy", SIZE),
-        "tolist": (mx.nd.NDArray.tolist, lambda: (mx.nd.ones(SHAPE),), "cpu(0) -> numpy", SIZE),
-        "numpy.asarray": (np.asarray, lambda: (mx.nd.ones(SHAPE),), "cpu(0) -> numpy", SIZE),
-        "copyto": (mx.nd.NDArray.copyto, lambda: (mx.nd.ones(SHAPE), mx.nd.zeros(SHAPE)), "cpu(0) -> cpu(0)", SIZE),
-        "copyto another context": (mx.nd.NDArray.copyto, lambda: (mx.nd.ones(SHAPE), mx.nd.zeros(SHAPE, mx.cpu(1))),
-                                   "cpu(0) -> cpu(1)", SIZE),
-        "as_in_context": (mx.nd.NDArray.as_in_context, lambda: (mx.nd.ones(SHAPE), mx.cpu(1)), "cpu(0) -> cpu(1)", SIZE),
-        "to another context": (mx.nd.array, lambda: (np.ones(SHAPE), mx.cpu(1)), "numpy -> cpu(0), cpu(0) -> cpu(1)", SIZE),
-        "x[:] = numpy": (mx.nd.NDArray.__setitem__, lambda: (mx.nd.zeros(SHAPE), slice(None), np.ones(SHAPE, "float32")),
-                         "numpy -> cpu(0)", SIZE)}
+MADE = {
+    "array of numpy": (mx.nd.array, lambda: (np.ones(SHAPE),), "numpy -> cpu(0)", SIZE),
+    "array of lists": (mx.nd.array, lambda: ([[1.0, 2.0], [3.0, 4.0]],), "Python -> cpu(0)", 16),
+    "array of an array": (mx.nd.array, lambda: (mx.nd.ones(SHAPE),), "cpu(0) -> cpu(0)", SIZE),
+    "array of scipy": (mx.nd.array, lambda: (csr().asscipy(),), "scipy -> cpu(0)", 120 * 12 + 31 * 8),
+    "csr of lists": (mx.nd.sparse.csr_matrix, lambda: (([1.0, 2.0], [2, 0], [0, 1, 2]), (2, 3)), "Python -> cpu(0)", 48),
+    "csr of numpy": (mx.nd.sparse.csr_matrix, lambda: (np.eye(4, dtype="float32"),), "numpy -> cpu(0)", 4 * 12 + 40),
+    "rows of numpy": (mx.nd.sparse.row_sparse_array, lambda: ((np.ones((2, 3), "float32"), [0, 2]), (5, 3)),
+                      "numpy -> cpu(0)", 2 * 20),
+    "asnumpy": (mx.nd.NDArray.asnumpy, lambda: (mx.nd.ones(SHAPE),), "cpu(0) -> numpy", SIZE),
+    "asnumpy of csr": (mx.nd.NDArray.asnumpy, lambda: (csr(),), "cpu(0) -> numpy", SIZE),
+    "tolist": (mx.nd.NDArray.tolist, lambda: (mx.nd.ones(SHAPE),), "cpu(0) -> numpy", SIZE),
+    "numpy.asarray": (np.asarray, lambda: (mx.nd.ones(SHAPE),), "cpu(0) -> numpy", SIZE),
+    "copyto": (mx.nd.NDArray.copyto, lambda: (mx.nd.ones(SHAPE), mx.nd.zeros(SHAPE)), "cpu(0) -> cpu(0)", SIZE),
+    "copyto another context": (mx.nd.NDArray.copyto, lambda: (mx.nd.ones(SHAPE), mx.nd.zeros(SHAPE, mx.cpu(1))),
+                               "cpu(0) -> cpu(1)", SIZE),
+    "as_in_context": (mx.nd.NDArray.as_in_context, lambda: (mx.nd.ones(SHAPE), mx.cpu(1)), "cpu(0) -> cpu(1)", SIZE),
+    "to another context": (mx.nd.array, lambda: (np.ones(SHAPE), mx.cpu(1)), "numpy -> cpu(0), cpu(0) -> cpu(1)", SIZE),
+    "x[:] = numpy": (mx.nd.NDArray.__setitem__, lambda: (mx.nd.zeros(SHAPE), slice(None), np.ones(SHAPE, "float32")),
+                     "numpy -> cpu(0)", SIZE),
+}
 
 
 @pytest.mark.parametrize("case", MADE)
@@ -63,13 +65,16 @@ def test_scipy_gets_copies_of_the_indices_and_shares_the_values():
     assert found == [("copy cpu(0) -> scipy", made.data.nbytes + 2 * (made.indices.nbytes + made.indptr.nbytes))]
 
 
-NOT_MADE = {"as_in_context where it is": lambda: mx.nd.ones(SHAPE).as_in_context(mx.cpu()),
-            "from_numpy": lambda: mx.nd.from_numpy(np.ones(SHAPE)),
-            "numbers beside an array": lambda: mx.nd.ones(SHAPE) + np.ones(SHAPE, "float32"),
-            "copyto itself": lambda: (lambda x: x.copyto(x))(mx.nd.ones(SHAPE)),
-            "zeros of a shape": lambda: mx.nd.sparse.csr_matrix((3, 4)), "dlpack": lambda: np.from_dlpack(mx.nd.ones(SHAPE)),
-            "a loss that is printed": lambda: mx.nd.ones(SHAPE).sum().asscalar(),
-            "one number set": lambda: mx.nd.zeros(SHAPE).__setitem__(0, 1.0)}
+NOT_MADE = {
+    "as_in_context where it is": lambda: mx.nd.ones(SHAPE).as_in_context(mx.cpu()),
+    "from_numpy": lambda: mx.nd.from_numpy(np.ones(SHAPE)),
+    "numbers beside an array": lambda: mx.nd.ones(SHAPE) + np.ones(SHAPE, "float32"),
+    "copyto itself": lambda: (lambda x: x.copyto(x))(mx.nd.ones(SHAPE)),
+    "zeros of a shape": lambda: mx.nd.sparse.csr_matrix((3, 4)),
+    "dlpack": lambda: np.from_dlpack(mx.nd.ones(SHAPE)),
+    "a loss that is printed": lambda: mx.nd.ones(SHAPE).sum().asscalar(),
+    "one number set": lambda: mx.nd.zeros(SHAPE).__setitem__(0, 1.0),
+}
 
 
 @pytest.mark.parametrize("case", NOT_MADE)

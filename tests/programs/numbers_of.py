@@ -7,19 +7,20 @@ import re
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|-?inf|nan)"
 
 #: Program -> name of the numbers -> pattern of the text before them.
-PATTERNS = {"linear_classification": {"eval nll": r"eval nll = "},
-            "factorization_machine": {"eval log loss": r"eval log loss = "},
-            "matrix_factorization": {"eval MSE": r"eval MSE = "},
-            "wide_deep": {"accuracy": r"epoch \d+, accuracy = ", "batch": r"batch \d+, accuracy = .*?, \[",
-                          "average": r"eval set is "}, "lstm_crf": {"likelihood": r"Negative Log Likelihood "},
-            "tree_lstm": {f"{part} {kind}": rf"{part} acc{where}: {kind}="
-                          for part, where in (("training", r" at epoch \d+"), ("validation", ""), ("test", ""))
-                          for kind in ("pearsonr", "mse")},
-            "word_language_model": {"train": r"Batch \d+\] loss ", "valid": r"valid loss ", "test": r"test loss "},
-            "numpy_ops": {"train": r"Train-accuracy=", "validation": r"Validation-accuracy="},
-            "updater": {name: f"sum of {name}: " for name in ("weight", "mean", "var")},
-            "sparse_end2end": {"accuracy": r"epoch \d+, \('accuracy', ", "batches": r"num_batches = "},
-            "test_sparse_fm": {"mse": r"Training \('mse', "}}
+PATTERNS = {
+    "linear_classification": {"eval nll": r"eval nll = "},
+    "factorization_machine": {"eval log loss": r"eval log loss = "},
+    "matrix_factorization": {"eval MSE": r"eval MSE = "},
+    "wide_deep": {"accuracy": r"epoch \d+, accuracy = ", "batch": r"batch \d+, accuracy = .*?, \[", "average": r"eval set is "},
+    "lstm_crf": {"likelihood": r"Negative Log Likelihood "},
+    "tree_lstm": {f"{part} {kind}": rf"{part} acc{where}: {kind}=" for part, where in
+                  (("training", r" at epoch \d+"), ("validation", ""), ("test", "")) for kind in ("pearsonr", "mse")},
+    "word_language_model": {"train": r"Batch \d+\] loss ", "valid": r"valid loss ", "test": r"test loss "},
+    "numpy_ops": {"train": r"Train-accuracy=", "validation": r"Validation-accuracy="},
+    "updater": {name: f"sum of {name}: " for name in ("weight", "mean", "var")},
+    "sparse_end2end": {"accuracy": r"epoch \d+, \('accuracy', ", "batches": r"num_batches = "},
+    "test_sparse_fm": {"mse": r"Training \('mse', "},
+}
 
 #: Relative deviation that is allowed: Adam's first steps, of gradients near zero, enlarge the rounding of one sum.
 TOLERANCE = {"test_sparse_fm": 5e-3}

@@ -10,14 +10,40 @@ import scipy.special as special
 from . import FLOATS, REFERENCES, add, common, first
 
 #: Functions whose results are rounded: computed in float64, then brought to the array's element type.
-ROUNDED: dict[str, Any] = {"sqrt": np.sqrt, "cbrt": np.cbrt, "rsqrt": lambda x: 1 / np.sqrt(x), "rcbrt": lambda x: 1 / np.cbrt(x),
-                           "reciprocal": lambda x: 1 / x, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
-                           "log2": np.log2, "log10": np.log10, "sin": np.sin, "cos": np.cos, "tan": np.tan, "arcsin": np.arcsin,
-                           "arccos": np.arccos, "arctan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
-                           "arcsinh": np.arcsinh, "arccosh": np.arccosh, "arctanh": np.arctanh, "degrees": np.degrees,
-                           "radians": np.radians, "erf": special.erf, "erfinv": special.erfinv, "gamma": special.gamma,
-                           "gammaln": special.gammaln, "sigmoid": special.expit, "softrelu": lambda x: np.logaddexp(0, x),
-                           "softsign": lambda x: x / (1 + np.abs(x))}
+ROUNDED: dict[str, Any] = {
+    "sqrt": np.sqrt,
+    "cbrt": np.cbrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "rcbrt": lambda x: 1 / np.cbrt(x),
+    "reciprocal": lambda x: 1 / x,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "log10": np.log10,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "arcsin": np.arcsin,
+    "arccos": np.arccos,
+    "arctan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "arcsinh": np.arcsinh,
+    "arccosh": np.arccosh,
+    "arctanh": np.arctanh,
+    "degrees": np.degrees,
+    "radians": np.radians,
+    "erf": special.erf,
+    "erfinv": special.erfinv,
+    "gamma": special.gamma,
+    "gammaln": special.gammaln,
+    "sigmoid": special.expit,
+    "softrelu": lambda x: np.logaddexp(0, x),
+    "softsign": lambda x: x / (1 + np.abs(x)),
+}
 
 
 def round_(x):
@@ -26,11 +52,25 @@ def round_(x):
 
 
 #: Functions whose results are exact in the element type.
-EXACT: dict[str, Any] = {"negative": np.negative, "abs": np.abs, "sign": np.sign, "square": np.square,
-                         "relu": lambda x: np.maximum(x, 0), "ceil": np.ceil, "floor": np.floor, "trunc": np.trunc,
-                         "rint": lambda x: np.ceil(x - 0.5), "round": round_, "identity": np.copy,
-                         "zeros_like": np.zeros_like, "ones_like": np.ones_like, "logical_not": lambda x: x == 0,
-                         "_contrib_isnan": np.isnan, "_contrib_isinf": np.isinf, "_contrib_isfinite": np.isfinite}
+EXACT: dict[str, Any] = {
+    "negative": np.negative,
+    "abs": np.abs,
+    "sign": np.sign,
+    "square": np.square,
+    "relu": lambda x: np.maximum(x, 0),
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "trunc": np.trunc,
+    "rint": lambda x: np.ceil(x - 0.5),
+    "round": round_,
+    "identity": np.copy,
+    "zeros_like": np.zeros_like,
+    "ones_like": np.ones_like,
+    "logical_not": lambda x: x == 0,
+    "_contrib_isnan": np.isnan,
+    "_contrib_isinf": np.isinf,
+    "_contrib_isfinite": np.isfinite,
+}
 for _name, _function in ROUNDED.items():
     add(_name, _function)
 for _name, _function in EXACT.items():
@@ -86,12 +126,30 @@ def power(x, y):
     return np.power(x, y) if np.result_type(x, y).kind == "f" else np.power(np.asarray(x, np.float64), y)
 
 
-ARITHMETIC = {"plus": lambda x, s: x + s, "minus": lambda x, s: x - s, "rminus": lambda x, s: s - x,
-              "mul": lambda x, s: x * s, "div": lambda x, s: x / s, "rdiv": lambda x, s: s / x, "mod": modulo,
-              "rmod": lambda x, s: modulo(s, x), "power": np.power, "rpower": lambda x, s: np.power(s, x),
-              "maximum": np.maximum, "minimum": np.minimum, "hypot": np.hypot, "equal": np.equal, "not_equal": np.not_equal,
-              "greater": np.greater, "greater_equal": np.greater_equal, "lesser": np.less, "lesser_equal": np.less_equal,
-              "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor}
+ARITHMETIC = {
+    "plus": lambda x, s: x + s,
+    "minus": lambda x, s: x - s,
+    "rminus": lambda x, s: s - x,
+    "mul": lambda x, s: x * s,
+    "div": lambda x, s: x / s,
+    "rdiv": lambda x, s: s / x,
+    "mod": modulo,
+    "rmod": lambda x, s: modulo(s, x),
+    "power": np.power,
+    "rpower": lambda x, s: np.power(s, x),
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "hypot": np.hypot,
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "lesser": np.less,
+    "lesser_equal": np.less_equal,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+}
 for _name, _function in ARITHMETIC.items():
     add(f"_{_name}_scalar", lambda x, scalar, function=_function: function(x, np.float64(scalar)))
 add("_scatter_plus_scalar", lambda x, scalar: x + scalar)

@@ -9,9 +9,14 @@ from . import FLOATS, Reference, add, first
 
 # activations
 
-ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0), "sigmoid": special.expit, "tanh": np.tanh,
-               "softrelu": lambda x: np.logaddexp(0, x), "softsign": lambda x: x / (1 + np.abs(x)),
-               "log_sigmoid": lambda x: -np.logaddexp(0, -x)}
+ACTIVATIONS = {
+    "relu": lambda x: np.maximum(x, 0),
+    "sigmoid": special.expit,
+    "tanh": np.tanh,
+    "softrelu": lambda x: np.logaddexp(0, x),
+    "softsign": lambda x: x / (1 + np.abs(x)),
+    "log_sigmoid": lambda x: -np.logaddexp(0, -x),
+}
 add("Activation", lambda x, act_type: ACTIVATIONS[act_type](x))
 
 

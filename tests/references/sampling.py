@@ -9,11 +9,15 @@ import scipy.stats as stats
 from . import FLOATS, add, derivative, first
 
 #: name -> scipy's distribution, from the operator's parameters
-DISTRIBUTIONS = {"uniform": lambda low, high: stats.uniform(low, high - low), "normal": lambda loc, scale: stats.norm(loc, scale),
-                 "gamma": lambda alpha, beta: stats.gamma(alpha, scale=beta),
-                 "exponential": lambda lam: stats.expon(scale=1 / lam), "poisson": lambda lam: stats.poisson(lam),
-                 "negative_binomial": lambda k, p: stats.nbinom(k, p),
-                 "generalized_negative_binomial": lambda mu, alpha: stats.nbinom(1 / alpha, 1 / (1 + alpha * mu))}
+DISTRIBUTIONS = {
+    "uniform": lambda low, high: stats.uniform(low, high - low),
+    "normal": lambda loc, scale: stats.norm(loc, scale),
+    "gamma": lambda alpha, beta: stats.gamma(alpha, scale=beta),
+    "exponential": lambda lam: stats.expon(scale=1 / lam),
+    "poisson": lambda lam: stats.poisson(lam),
+    "negative_binomial": lambda k, p: stats.nbinom(k, p),
+    "generalized_negative_binomial": lambda mu, alpha: stats.nbinom(1 / alpha, 1 / (1 + alpha * mu)),
+}
 
 
 def _drawn(dtypes, attrs):

@@ -162,12 +162,28 @@ def _written(step):
     return value
 
 
-STEPS = {"sgd_update": sgd, "sgd_mom_update": sgd_mom, "nag_mom_update": nag_mom, "signsgd_update": signsgd,
-         "signum_update": signum, "dcasgd_update": dcasgd, "dcasgd_mom_update": dcasgd_mom, "adam_update": adam,
-         "adamax_update": adamax, "nadam_update": nadam, "_sparse_adagrad_update": adagrad,
-         "_contrib_group_adagrad_update": group_adagrad, "rmsprop_update": rmsprop, "rmspropalex_update": rmspropalex,
-         "ftrl_update": ftrl, "ftml_update": ftml, "adadelta_update": adadelta, "_contrib_adamw_update": adamw,
-         "_adamw_rows_update": adamw_rows, "lamb_update_phase2": lamb_phase2}
+STEPS = {
+    "sgd_update": sgd,
+    "sgd_mom_update": sgd_mom,
+    "nag_mom_update": nag_mom,
+    "signsgd_update": signsgd,
+    "signum_update": signum,
+    "dcasgd_update": dcasgd,
+    "dcasgd_mom_update": dcasgd_mom,
+    "adam_update": adam,
+    "adamax_update": adamax,
+    "nadam_update": nadam,
+    "_sparse_adagrad_update": adagrad,
+    "_contrib_group_adagrad_update": group_adagrad,
+    "rmsprop_update": rmsprop,
+    "rmspropalex_update": rmspropalex,
+    "ftrl_update": ftrl,
+    "ftml_update": ftml,
+    "adadelta_update": adadelta,
+    "_contrib_adamw_update": adamw,
+    "_adamw_rows_update": adamw_rows,
+    "lamb_update_phase2": lamb_phase2,
+}
 for _name, _step in STEPS.items():
     add(_name, _written(_step), dtype=first, writes=True)
 

@@ -66,20 +66,6 @@ def test_a_copy_has_gradients_and_a_scope_of_its_own(way):
         assert gluon.nn.Dense(2).prefix == made.prefix  # the scope of the original has not counted that of the copy
 
 
-@pytest.mark.parametrize("name", sorted(set(mx.optimizer.Optimizer.opt_registry)))
-def test_optimizers_that_have_made_steps(name):
-    """``optimizer/test_resume.py`` pickles them."""
-    weight, grad = mx.nd.ones((3, 2)), mx.nd.ones((3, 2))
-    updater = mx.optimizer.get_updater(mx.optimizer.create(name))
-    updater(0, grad, weight)
-    again, its_weight = copy.deepcopy((updater, weight))
-    mx.random.seed(0)
-    updater(0, grad, weight)
-    mx.random.seed(0)
-    again(0, grad, its_weight)
-    np.testing.assert_array_equal(weight.asnumpy(), its_weight.asnumpy())
-
-
 @pytest.mark.parametrize("way", COPIES)
 def test_blocks_that_wait_for_their_shapes(way):
     net = COPIES[way](gluon.nn.Dense(2))

@@ -31,6 +31,7 @@ from sparsekit.core import hooks
 from sparsekit.gluon import data
 from sparsekit.gluon.data import ArrayDataset, DataLoader, batchify
 from sparsekit.gluon.data.dataset import batch_of
+from tests.ndarray.test_ops_golden import check
 
 HERE = Path(__file__).parent
 GOLDEN = json.loads((HERE.parent / "golden" / "gluon_data.json").read_text(encoding="utf-8"))["cases"]
@@ -40,18 +41,6 @@ NAMES = {"data": data, "mx": mx, "np": np, "IntervalSampler": data.IntervalSampl
 sys.path.insert(0, str(HERE))  # worker processes, which get this path, import what they call by name
 functions = importlib.import_module("data_functions")
 PATHS = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")])}
-
-
-def check(found, expected):
-    if expected["kind"] in ("list", "tuple"):
-        assert type(found).__name__ == expected["kind"]
-        for one, other in zip(found, expected["items"], strict=True):
-            check(one, other)
-    elif expected["kind"] == "NDArray":
-        assert (found.shape, np.dtype(found.dtype).name) == (tuple(expected["shape"]), expected["dtype"])
-        assert found.asnumpy().tolist() == expected["value"]
-    else:
-        assert found == expected["value"]
 
 
 def recorded(kind):

@@ -62,22 +62,6 @@ def test_files_are_those_of_a_plain_layer_byte_for_byte(size, tmp_path):
     assert files["plain"] == files["other"]
 
 
-@pytest.mark.parametrize("stype", ["default", "csr"])
-@pytest.mark.parametrize("size", SIZES)
-def test_an_exported_layer_is_read_and_trained(size, stype, tmp_path):
-    net, x = layer("row_sparse", *size), batch(size[1], stype)
-    files = net.export(str(tmp_path / "net"))
-    read = mx.gluon.SymbolBlock.imports(files[0], "data", files[1])
-    np.testing.assert_allclose(read(x).asnumpy(), net(x).asnumpy(), rtol=1e-5, atol=1e-5)
-    gradients = []
-    for block in (net, read):
-        with mx.autograd.record():
-            total = (block(x) ** 2).sum()
-        total.backward()
-        gradients.append(block.collect_params()["fc_weight"].grad().tostype("default").asnumpy())
-    np.testing.assert_allclose(gradients[1].T, gradients[0], rtol=1e-4, atol=1e-4)
-
-
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize("size", SIZES)
 def test_a_symbol_block_that_shares_the_parameter_computes_and_trains_the_same(size, waits):
@@ -95,17 +79,6 @@ def test_a_symbol_block_that_shares_the_parameter_computes_and_trains_the_same(s
             found.append(net.weight.grad().tostype("default").asnumpy())
     for gradient in found:
         np.testing.assert_allclose(gradient, found[0], rtol=1e-4, atol=1e-4)
-
-
-def test_a_module_computes_with_the_symbol_and_the_file(tmp_path):
-    net, x = layer("row_sparse", 4, 4), batch(4)
-    net.export(str(tmp_path / "net"))
-    symbol, arguments, states = mx.model.load_checkpoint(str(tmp_path / "net"), 0)
-    module = mx.mod.Module(symbol, label_names=None)
-    module.bind([("data", (6, 4))], for_training=False)
-    module.set_params(arguments, states)
-    module.forward(mx.io.DataBatch([x]), is_train=False)
-    np.testing.assert_allclose(module.get_outputs()[0].asnumpy(), net(x).asnumpy(), rtol=1e-5, atol=1e-5)
 
 
 def test_files_of_older_versions_are_known_by_their_shape(tmp_path):

@@ -292,35 +292,6 @@ def test_no_recorded_gradient_flows_through_what_is_not_recorded(part: Any) -> N
     np.testing.assert_array_equal(*runs)
 
 
-@pytest.mark.parametrize("recorded", [False, True])
-def test_a_function_of_the_users_own_runs_at_every_call_of_a_hybridized_block(recorded: bool) -> None:
-    calls = []
-
-    class Tripled(mx.autograd.Function):
-        def forward(self, x: Any) -> Any:
-            calls.append(1)
-            return x * x * len(calls)
-
-        def backward(self, above: Any) -> Any:
-            return above * 3
-
-    found = []
-    for hybrid in (False, True):
-        calls.clear()
-        net = nn.HybridLambda(lambda F, x: Tripled()(x) * x)
-        net.hybridize(hybrid)
-        x = mx.nd.array([[0.5, 2.0, 3.0]])
-        x.attach_grad()
-        for count in range(1, 6):
-            with mx.autograd.record() if recorded else contextlib.nullcontext():
-                made = net(x)
-            assert len(calls) == count
-            if recorded:
-                made.backward()
-            found.append([made.asnumpy(), x.grad.asnumpy()])
-    np.testing.assert_array_equal(found[:5], found[5:])
-
-
 @pytest.mark.parametrize("layer", [
     lambda F, x: F.Dropout(x, p=0.5), lambda F, x: F.LeakyReLU(x - 1, act_type="rrelu"),
     lambda F, x: F.BatchNorm(x, F.ones(4), F.zeros(4), F.zeros(4), F.ones(4))], ids=["Dropout", "rrelu", "BatchNorm"])

@@ -44,11 +44,6 @@ class Tied(gluon.HybridBlock):
         return self.out(found + self.again(x) if self.kind == "three" else found)
 
 
-class Squares(gluon.HybridBlock):
-    def hybrid_forward(self, F: Any, out: Any, label: Any) -> Any:
-        return (out ** 2).sum()
-
-
 def gradient(kind: str, weight: np.ndarray) -> tuple[float, np.ndarray]:
     """The loss, the sum of squares, and its gradient in numpy."""
     factor = 2 if kind == "three" else 1
@@ -93,42 +88,6 @@ def test_gradients_of_all_users_are_added(kind: str, sparse_grad: bool, hybrid: 
         np.testing.assert_allclose(loss.asscalar(), value, rtol=1e-4)
         weight = weight - 0.01 * expected
     np.testing.assert_allclose(net.look_up.weight.data().asnumpy(), weight, rtol=1e-4)
-
-
-OPTIMIZERS = ["sgd", "adam", "adagrad", "ftrl", "rmsprop", "nag", "adadelta", "signum", "ftml", "nadam", "adamax", "lamb",
-              "dcasgd", "lars"]
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_every_optimizer_updates_as_with_a_dense_gradient(optimizer: str, compiled: bool) -> None:
-    """Every row has a gradient, so lazy updates are the full ones."""
-    results = []
-    for sparse_grad in (False, True):
-        net = made("embedding first", sparse_grad, hybrid=True)
-        trainer = gluon.Trainer(net.collect_params(), optimizer)
-        if compiled:
-            step = gluon.TrainStep(net, Squares(), trainer)
-            for _ in range(4):
-                step(nd.array(BATCH), nd.zeros((2,)), batch_size=1)
-        else:
-            for _ in range(4):
-                plain_step(net, trainer, nd.array(BATCH))
-        results.append(net.look_up.weight.data().asnumpy())
-    np.testing.assert_allclose(results[1], results[0], rtol=1e-5)
-    assert (results[0] != WEIGHT).any()
-
-
-def test_several_contexts_share_the_weight() -> None:
-    contexts = [mx.cpu(0), mx.cpu(1)]
-    net = made("embedding first", True, ctx=contexts)
-    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01})
-    with autograd.record():
-        losses = [(net(nd.array(BATCH, ctx=ctx)) ** 2).sum() for ctx in contexts]
-    autograd.backward(losses)
-    trainer.step(2)
-    for ctx in contexts:
-        np.testing.assert_allclose(net.look_up.weight.data(ctx).asnumpy(), WEIGHT - 0.01 * gradient("", WEIGHT)[1], rtol=1e-4)
 
 
 def test_an_exported_net_has_the_weight_once(tmp_path: Any) -> None:

@@ -333,3 +333,14 @@ def test_a_step_that_fails_does_not_stay_in_the_lane_of_updates():
     with pytest.raises(mx.SparsekitError, match="override update"):
         broken.step(1)
     assert mx.core.hooks.state.lane == "forward"
+
+
+def test_a_profile_knows_whose_update_it_was():
+    one, two = weights("one", "two", ctx=TWO)
+    trainer = Trainer([one, two], "sgd", {"learning_rate": 1.0})
+    backward(one, two)
+    with mx.Profiler() as prof:
+        trainer.step(1)
+    steps = [record for record in prof.records if record["name"] == "sgd_update"]
+    assert [record["layer"] for record in steps] == ["one", "two"]
+    assert {record["lane"] for record in steps} == {"update"}

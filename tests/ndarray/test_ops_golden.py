@@ -13,7 +13,7 @@ from sparsekit.base.naming import NameManager
 
 FACTS = Path(__file__).parents[1] / "golden"
 GOLDEN = {name: json.loads((FACTS / f"{name}.json").read_text(encoding="utf-8"))
-          for name in ("constructors", "dense_ops", "initializer", "losses", "metric", "neural_ops", "ops", "reprs")}
+          for name in ("constructors", "dense_ops", "gluon_rnn", "initializer", "losses", "metric", "neural_ops", "ops", "reprs")}
 
 #: Where MXNet 1.9.1 raises and this library gives the answer that was meant: its shape, also with its storage type, or the plain
 #: value.
@@ -92,7 +92,7 @@ DIFFERENT = {
 
 
 #: Warnings that expressions of a recording may give: ways that are old, the logarithm of zero.
-QUIET = {"initializer": DeprecationWarning, "metric": RuntimeWarning}
+QUIET = {"gluon_rnn": DeprecationWarning, "initializer": DeprecationWarning, "metric": RuntimeWarning}
 
 #: Relative errors of recordings that are compared more strictly than by 2e-5.
 EXACT = {"constructors": 1e-7, "initializer": 1e-6, "losses": 1e-5, "metric": 2e-6}  # MXNet's softmax is good to 7e-6

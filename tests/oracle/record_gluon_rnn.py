@@ -5,12 +5,11 @@ Parameters are filled with ``wave`` in the order of their names, so that the fil
 
 import base64
 import os
-import sys
 import tempfile
 import warnings
 
+import expressions
 import mxnet as mx
-import numpy as np
 import recording
 
 SETUP = """rnn, contrib = mx.gluon.rnn, mx.gluon.contrib.rnn
@@ -128,14 +127,8 @@ FILES = ["rnn.LSTM(2, bidirectional=True, prefix='a_')", "rnn.LSTM(3, projection
          "stack(rnn.LSTMCell(2, prefix='a_'), rnn.GRUCell(2, prefix='b_'))"]
 
 
-def names():
-    found = {"mx": mx, "np": np}
-    exec(SETUP, found)
-    return found
-
-
 def run(expression, backward=True):
-    scope = names()
+    scope = expressions.namespace([SETUP])
     call, data, net = eval(expression, scope)
     data.attach_grad()
     if not backward:
@@ -157,7 +150,7 @@ def run(expression, backward=True):
 
 
 def file_of(expression):
-    scope = names()
+    scope = expressions.namespace([SETUP])
     net = eval(expression, scope)
     data = mx.nd.ones((1, 2, 3))
     scope["fill"](net, lambda: net.unroll(2, data) if hasattr(net, "unroll") else net(data))
@@ -174,8 +167,7 @@ def tried(expression):
         return {"expression": expression, "error": type(error).__name__}
 
 
-warnings.simplefilter("ignore")
-recording.save(sys.argv[1], {
-    "setup": SETUP, "files": [file_of(one) for one in FILES],
-    "words": [{"expression": one, **recording.attempt(lambda one=one: eval(one, names()))} for one in WORDS],
-    "cases": [*(tried(one) for one in NETS), *(run(one, False) for one in FORWARD_ONLY)]})
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    expressions.save([SETUP], [(text,) for text in WORDS], files=[file_of(one) for one in FILES],
+                     nets=[*(tried(one) for one in NETS), *(run(one, False) for one in FORWARD_ONLY)])

@@ -3,7 +3,6 @@
 import copy
 import io
 import pickle
-import subprocess
 import sys
 import tracemalloc
 import warnings
@@ -208,13 +207,6 @@ def test_progress_is_shown_on_request(make, monkeypatch):
     assert make.__name__ in shown[True]
     assert "3/3" in shown[True]
     assert "loss 0." in shown[True]
-
-
-def test_without_scikit_learn_the_error_names_the_extra():
-    code = ("import sys; sys.modules['sklearn'] = None\nimport sparsekit\ntry:\n    import sparsekit.sklearn\n"
-            "except sparsekit.MissingPackageError as error:\n    print(error)")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "sparsekit[sklearn]" in done.stdout
 
 
 # what overflows, and what does not fit earlier calls, as scikit-learn's own SGDClassifier and SGDRegressor refuse it

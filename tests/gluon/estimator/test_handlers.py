@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import MissingPackageError, ParameterError, RowIndexError, UnsupportedError
+from sparsekit.base.errors import ParameterError, RowIndexError, UnsupportedError
 from sparsekit.gluon.contrib.estimator import (
     BatchEnd,
     BatchProcessor,
@@ -130,17 +130,6 @@ def test_a_loss_that_is_one_number_divides_by_one():
     assert made().explain()[0]["reason"] == "fit has not been called"
 
 
-def test_a_net_of_blocks_is_compiled_when_all_of_them_are_hybridized():
-    net = mx.gluon.nn.Sequential()
-    net.add(mx.gluon.nn.Dense(2, in_units=5))
-    net.initialize()
-    trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
-    estimator = Estimator(net, mx.gluon.loss.SoftmaxCrossEntropyLoss(), trainer=trainer)
-    estimator.logger.setLevel("CRITICAL")
-    estimator.fit(loader(), epochs=1)
-    assert estimator.explain()[0]["reason"] == f"{net[0].name} is not hybridized"
-
-
 def test_several_contexts_clip_the_sum():
     with mx.config.set(densify="allow"):
         net = mx.gluon.nn.Dense(2, in_units=5, prefix="net_")
@@ -247,13 +236,6 @@ def test_events_of_tensorboardx_can_be_written(tmp_path):
     pytest.importorskip("tensorboardX")
     made().fit(loader(), epochs=2, event_handlers=[TensorBoardHandler(tmp_path)])
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) > 100
-
-
-def test_a_missing_tensorboardx_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(MissingPackageError, match=r"TensorBoardHandler needs the package 'tensorboardX'") as caught:
-        TensorBoardHandler("events")
-    assert "sparsekit[tensorboard]" in caught.value.hint
 
 
 class Counter(TrainBegin, EpochEnd):

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import sparsekit.ndarray  # noqa: F401 - declares the operators
 from sparsekit.base import workers
 from sparsekit.core import dispatch, hooks
 from sparsekit.core.op import registry

@@ -28,6 +28,7 @@ from typing import Any
 import pytest
 from _pytest.mark.structures import ParameterSet
 
+import sparsekit.ndarray  # noqa: F401 - declares the operators
 from sparsekit.base.errors import UnknownNameError
 from sparsekit.core.op import Op, find, registry
 

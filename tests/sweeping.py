@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 import sparsekit as mx
+import sparsekit.ndarray  # declares the operators
 from sparsekit.core.op import registry
 from sparsekit.storage import RowSparse, convert
 

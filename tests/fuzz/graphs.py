@@ -9,6 +9,7 @@ import numpy as np
 import reference
 from reference import FLOATS, NUMBERS, TYPES
 
+import sparsekit.ndarray  # noqa: F401 - declares the operators
 from sparsekit.core.op import find, registry
 
 reference.fill_up(registry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -135,6 +136,16 @@ def test_where_the_file_system_has_no_locks(tmp_path, monkeypatch):
             file.write(text)
         assert path.read_bytes() == text
     assert sorted(one.name for one in tmp_path.iterdir()) == [".file.tmp", "file"]
+
+
+def test_a_file_that_is_written_has_the_usual_permissions(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with written(tmp_path / "file") as file:
+            file.write(b"new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
 
 
 def write_new(path, then):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.base.errors import ProfilerError
 from sparsekit.base.formatting import format_bytes
 from sparsekit.base.memory_model import Part
 from sparsekit.figures.marks import Area, Line, Rect, Table, Text
@@ -310,3 +311,6 @@ def test_a_run_is_compared_with_others():
     tall, low = (sparse.memory.figure(top=top).panels[0].y[0] for top in (10**9, 0))
     assert tall / 1.1 == pytest.approx(10**9)
     assert low / 1.1 == pytest.approx(sparse.memory["peak_bytes"])
+    assert "Within the budget of 1.00 MB: this run." in sparse.memory.figure(budget="1 MB").finding
+    with pytest.raises(ProfilerError, match="A size must be"):
+        sparse.memory.figure(budget="much")

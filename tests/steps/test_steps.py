@@ -5,10 +5,14 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sparsekit.optimizer import optimizer
+from sparsekit import lr_scheduler
+from sparsekit.gluon import hybrid, train_step, user_python
+from sparsekit.optimizer import optimizer, states, updater
+from sparsekit.optimizer.adaptive import _Adaptive
 from tests.sampling import seed
 
 HERE = Path(__file__).parent
@@ -51,8 +55,76 @@ def test_an_interrupted_step_is_made_or_not_made(way: str) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.compiled
-def test_a_defect_that_is_put_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimizer, "is_zero", lambda rate: False)  # steps that divide by the rate are made at a rate of 0
-    numbers = [number for number in without_interrupts(range(MANY)) if "'ftrl'" in str(draw(number))]
-    assert any(check.run(draw(number)) for number in numbers)
+@pytest.mark.parametrize("kind", ["KeyboardInterrupt", "Alarm", "TimeoutError"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("way", ["TrainStep", "hybridize"])
+def test_a_compiled_step_may_be_interrupted_at_many_lines(way: str, optimizer: str, kind: str) -> None:
+    layers = "nn.Dense(width, in_units=width)", "nn.BatchNorm(in_channels=width)", "nn.Dense(2, in_units=width)"
+    for line in range(1, 2500, 3 if kind == "KeyboardInterrupt" else 15):
+        lines = (*["train(8, 1)"] * 5, f"interrupt(8, 2, line={line}, kind={kind})", "train(8, 3)")
+        assert not check.run(Program(way, "dense", 4, layers, "L2Loss", optimizer, (), lines)), line
+
+
+def frozen_python(patch: pytest.MonkeyPatch) -> None:
+    """A1: no block is known to have Python of a user's."""
+    patch.setattr(user_python, "reason_of", lambda block: "")
+    patch.setattr(hybrid, "reason_in", lambda blocks: "")
+    patch.setattr(train_step, "reason_in", lambda blocks: "")
+    patch.setattr(sys.modules["sparsekit.gluon.block"], "reason_of", lambda block: "")
+    patch.setattr(sys.modules["sparsekit.gluon.block"], "is_ours", lambda function: True)
+
+
+def dense_states(patch: pytest.MonkeyPatch) -> None:
+    """A3: states are dense, also where updates are lazy."""
+    patch.setattr(_Adaptive, "create_state", lambda self, index, weight: tuple(
+        self._zeros(weight, None if self._like_weight else "default") for _ in range(self._states)))
+    patch.setattr(updater, "_for_lazy", lambda optimizer, state, weight: state)
+
+
+def unsaved_sums(patch: pytest.MonkeyPatch) -> None:
+    """A4: sums of gradients are not saved."""
+    of = states.Progress.of
+    patch.setattr(states.Progress, "of", lambda optimizer: of(optimizer)._replace(sums={}))
+
+
+def schedules_that_start_late(patch: pytest.MonkeyPatch) -> None:
+    """A5: what is first called after its end gives the rate that it begins with."""
+    plain = lr_scheduler._DecayScheduler.after_warmup
+    patch.setattr(lr_scheduler._DecayScheduler, "after_warmup",
+                  lambda self, number: plain(self, number) if number <= self.max_update else self.base_lr)
+
+
+def divided_by_zero(patch: pytest.MonkeyPatch) -> None:
+    """A5: steps that divide by the rate are made at a rate of 0."""
+    patch.setattr(optimizer, "is_zero", lambda rate: False)
+
+
+def failures_that_count(patch: pytest.MonkeyPatch) -> None:
+    """B3: a step that failed counts as one after which steps are compiled."""
+    plain = train_step.TrainStep._step
+
+    def step(self: Any, key: Any, *given: Any) -> Any:
+        runs = self._runs.get(key, 0)
+        self._runs[key] = runs + 1
+        return plain(self, key, *given)
+
+    patch.setattr(train_step.TrainStep, "_step", step)
+
+
+#: Defects that are put back, and what is in a program that may show it.
+DEFECTS = {
+    frozen_python: ("Reads(",), dense_states: ("row_sparse", "lazy_update=True"),
+    unsaved_sums: ("lbsgd", "batch_scale", "resume()"), schedules_that_start_late: ("final_lr", "num_update=100"),
+    divided_by_zero: ("'ftrl'",), failures_that_count: ("times=2",)}
+
+
+@pytest.mark.thorough
+@pytest.mark.compiled
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_defects_that_are_put_back_are_found(defect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    words, numbers = DEFECTS[defect], without_interrupts(range(MANY))
+    numbers = [number for number in numbers if all(word in str(draw(number)) for word in words)]
+    defect(monkeypatch)
+    assert any(check.run(draw(number)) for number in numbers), "of so many programs, some show it"

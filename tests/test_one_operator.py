@@ -111,7 +111,8 @@ def test_it_selects_what_names_the_operator_of_every_kind(collected):
     assert not [line for line in found if re.search(r"\.ipynb|tests/(profiler|figures)/", line)]
     others = {line.partition("[")[0] for line in found if "[" in line and "cbrt" not in line.partition("[")[2]}
     assert {line.partition("::")[0] for line in others} <= {
-        "tests/core/test_caches.py", "tests/core/test_registry.py", "tests/test_signatures.py", "tests/typing/test_programs.py"}  # of all
+        "tests/core/test_caches.py", "tests/core/test_registry.py", "tests/test_signatures.py",  # of all
+        "tests/typing/test_programs.py"}
 
 
 def test_files_named_after_an_operator_are_selected_whole(collected):

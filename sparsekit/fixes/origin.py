@@ -160,6 +160,8 @@ class _Forked:
 
 def main(modules: Iterable[str]) -> None:
     """Import these modules, then fork a process for each line of the input, and say its number, and its status when it ends."""
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what an import prints is no answer
     for name in modules:
         with contextlib.suppress(Exception):  # the program says so, if it misses it
             importlib.import_module(name)
@@ -169,11 +171,12 @@ def main(modules: Iterable[str]) -> None:
         opened = [os.open(file, flags) for file, flags in zip(files, (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY), strict=True)]
         pid = forked()
         if not pid:
+            answers.close()
             _begin(opened, folder, environment)
         for one in opened:
             os.close(one)
-        print(pid, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        print(pid, file=answers, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), file=answers, flush=True)
 
 
 def _lines() -> Iterator[tuple[list[str], str, dict[str, str]]]:

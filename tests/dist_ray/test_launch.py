@@ -153,8 +153,8 @@ def is_marked(pid: int) -> bool:
 
 
 def in_shared_memory() -> set[str]:
-    """What lies there, but for the folders of tests without Ray, which come and go beside these."""
-    return {name for name in os.listdir("/dev/shm") if not name.startswith(("histories-", "world-"))}
+    """What lies there, but for what other tests have there beside these: folders of those without Ray, semaphores of joblib."""
+    return {name for name in os.listdir("/dev/shm") if not name.startswith(("histories-", "world-", "sem.loky-"))}
 
 
 def all_end(home: Path, shared: set[str]) -> None:

@@ -34,6 +34,13 @@ def test_each_request_gets_a_process_of_its_own_in_this_folder_and_environment(w
     assert first.parent == os.getpid() if way == "where nothing forks" else first.parent != os.getpid()
 
 
+def test_what_an_import_prints_is_no_answer(monkeypatch, tmp_path):
+    (tmp_path / "prints.py").write_text("print(1)\nprint('two')\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    with Origin(["prints"]) as origin:
+        assert asked(there.place, ("MARK",), 60, origin.start).parent != os.getpid()
+
+
 def test_an_import_that_ends_the_origin_ends_nothing_else(monkeypatch, tmp_path):
     (tmp_path / "ends_all.py").write_text("import os\nos._exit(3)\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])

@@ -130,7 +130,8 @@ class _Forked:
 
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
         """What the process writes until it closes its files."""
-        end, found = time.monotonic() + timeout, {self._out: b"", self._err: b""}
+        end = time.monotonic() + timeout
+        found: dict[int, list[bytes]] = {self._out: [], self._err: []}
         with selectors.DefaultSelector() as selector:
             for one in found:
                 selector.register(one, selectors.EVENT_READ)
@@ -140,11 +141,11 @@ class _Forked:
                     raise subprocess.TimeoutExpired("", timeout)
                 for key, _ in ready:
                     piece = os.read(key.fd, 1 << 20)
-                    found[key.fd] += piece
+                    found[key.fd].append(piece)
                     if not piece:
                         selector.unregister(key.fd)
         self._wait()
-        return found[self._out], found[self._err]
+        return b"".join(found[self._out]), b"".join(found[self._err])
 
     def kill(self) -> None:
         """End the process, if it has not ended."""

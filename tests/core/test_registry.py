@@ -16,6 +16,7 @@ from sparsekit.ops import declared
 AT_IMPORT = """
 import json, sys
 import sparsekit as mx
+import sparsekit.ndarray
 from sparsekit.core.op import registry
 loaded = sorted(name for name in sys.modules if name.startswith("sparsekit."))
 known = sorted(registry)

@@ -90,6 +90,7 @@ SHARED = {"Scoped", "Assigned", "Pushed", "_Tracing", "_TraceContext"}
 #: Context managers that put nothing back that others see, and why that is so.
 EXCUSED = {
     "TrainingMonitor": "shows what it saw",
+    "Origin": "processes that end when this one does", "Process": "as Origin", "_Forked": "as Origin",
     "failures_named": "names errors", "_named_errors": "names errors", "_failures": "names errors",
     "_code_of": "names errors",
     "open": "a file that is read", "lines": "a file that is read", "open_member": "a file that is read",

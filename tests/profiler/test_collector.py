@@ -1,5 +1,6 @@
 import gc
 import sys
+import time
 import weakref
 
 import numpy as np
@@ -129,6 +130,10 @@ def test_what_a_profile_kept_of_arrays_goes_with_it():
                     assert prof.records
                 assert [weakref.getweakrefcount(array) for array in arrays] == [count + 1 for count in before]
             del prof
+            for _ in range(100):  # another thread may hold it for a moment; a cycle holds it for good
+                if [weakref.getweakrefcount(array) for array in arrays] == before:
+                    break
+                time.sleep(0.02)
             assert [weakref.getweakrefcount(array) for array in arrays] == before
     finally:
         gc.enable()

@@ -144,7 +144,7 @@ class _Estimator(BaseEstimator, abc.ABC):
         self._begin(X, target[rows], None if weights is None else weights[rows], random)
         best, since, kept = -np.inf, 0, None
         for _ in self._passes():
-            self._epoch(X, target, weights, random.permutation(X.shape[0]) if trained is None else random.permutation(trained))
+            self._epoch(X, target, weights, random.permutation(X.shape[0] if trained is None else trained))
             if held is None:
                 continue
             places, given = held

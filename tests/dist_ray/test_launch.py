@@ -153,8 +153,8 @@ def is_marked(pid: int) -> bool:
 
 
 def in_shared_memory() -> set[str]:
-    """What lies there, but for what other tests have there beside these: folders of those without Ray, semaphores of joblib."""
-    return {name for name in os.listdir("/dev/shm") if not name.startswith(("histories-", "world-", "sem.loky-"))}
+    """What Ray has there, by its names: other programs and tests use the same folder at any moment."""
+    return {name for name in os.listdir("/dev/shm") if name.startswith(("plasma", "ray"))}
 
 
 def all_end(home: Path, shared: set[str]) -> None:

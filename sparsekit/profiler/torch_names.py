@@ -33,6 +33,8 @@ class Names:
         self._modules: dict[int, tuple[TorchReference, str]] = {}
         self._taken: dict[str, TorchReference] = {}
         self._roots: dict[int, TorchReference] = {}
+        self._found: dict[int, tuple[TorchReference, TorchReference]] = {}  # of modules: each and its outermost one
+        self._asked = 0
 
     def of_module(self, module: TorchModule, alone: bool) -> str:
         """The name of a module; ``alone`` says that no other module's call surrounds this one."""
@@ -41,14 +43,18 @@ class Names:
             return found[1]
         if not alone:
             return type(module).__name__
-        self._learn(next((root for root in _outermost(type(module)) if any(one is module for one in root.modules())), module))
+        self._learn(self._outermost_of(module))
         return self._modules[id(module)][1]
 
     def learn_owners(self, parameters: Iterable[TorchTensor], kind: type) -> None:
         """Name parameters that no call of a module has named: a method other than ``__call__`` may have used them."""
         unknown = {id(one) for one in parameters if not self.knows(one)}
-        for root in _outermost(kind) if unknown else ():
-            if any(id(one) in unknown for one in root.parameters()):
+        if not unknown:
+            return
+        self._search(kind)
+        for reference in {id(outer): outer for _, outer in self._found.values()}.values():
+            root = reference()
+            if root is not None and any(id(one) in unknown for one in root.parameters()):
                 self._learn(root)
 
     def is_root(self, module: TorchModule) -> bool:
@@ -79,6 +85,33 @@ class Names:
                 del self.parameters[key]
             else:
                 yield parameter, name, kind
+
+    def _outermost_of(self, module: TorchModule) -> TorchModule:
+        """The outermost module that contains another, which may be that itself.
+
+        A module without parameters is not searched for, as many programs make their loss anew in each step.
+        """
+        found = self._outer(module)
+        if found is None and (not self._found or next(module.parameters(), None) is not None):
+            self._search(type(module))
+            found = self._outer(module)
+        return module if found is None else found
+
+    def _outer(self, module: TorchModule) -> TorchModule | None:
+        """The outermost module that contains another, as the last search has found it."""
+        found = self._found.get(id(module))
+        return found[1]() if found is not None and found[0]() is module else None
+
+    def _search(self, kind: type) -> None:
+        """Find all modules, the first, second, fourth, eighth … time that this is asked for: it takes tens of milliseconds."""
+        self._asked += 1
+        if self._asked & (self._asked - 1):
+            return
+        self._found = {}
+        for root in _outermost(kind):
+            outer = weakref.ref(root)
+            for module in root.modules():
+                self._found.setdefault(id(module), (weakref.ref(module), outer))
 
     def _learn(self, root: TorchModule) -> None:
         """Name a module, what it contains, and all their parameters and buffers."""
@@ -118,7 +151,14 @@ class Names:
 
 def _outermost(kind: type) -> list[TorchModule]:
     """The modules that there are and that no other one contains; ``kind`` is a class of modules."""
-    base = next(one for one in kind.__mro__ if one.__module__ == "torch.nn.modules.module" and one.__name__ == "Module")
-    modules: list[TorchModule] = [one for one in gc.get_objects() if issubclass(type(one), base)]
-    inner = {id(part) for one in modules for part in one.__dict__.get("_modules", {}).values()}
-    return [one for one in modules if id(one) not in inner and "_modules" in one.__dict__]
+    module = "torch.nn.modules.module"
+    base: type[object] = next(one for one in kind.__mro__ if one.__module__ == module and one.__name__ == "Module")
+    kinds, fresh = {base}, [base]
+    while fresh:
+        for below in fresh.pop().__subclasses__():
+            if below not in kinds:
+                kinds.add(below)
+                fresh.append(below)
+    modules: list[TorchModule] = [one for one in gc.get_objects() if type(one) in kinds and "_modules" in one.__dict__]
+    inner = {id(part) for one in modules for part in one.__dict__["_modules"].values()}
+    return [one for one in modules if id(one) not in inner]

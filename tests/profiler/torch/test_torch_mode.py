@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import threading
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import sparsekit as mx
 from sparsekit import cli
 from sparsekit.base.errors import ContractError, ProfilerError
+from sparsekit.profiler import torch_names
 from sparsekit.profiler.torch_operators import is_torch
 
 ROWS, WIDTH, CLASSES = 1000, 8, 4
@@ -170,6 +172,24 @@ def test_two_models_with_parts_of_the_same_name_are_told_apart(torch):
         second(tokens)
     owners = {row["owner"] for row in prof.memory["at_peak"] if row["role"] == "parameter"}
     assert {"emb.weight", "Classifier2.emb.weight"} <= owners
+
+
+def test_modules_that_are_made_anew_in_each_step_are_not_searched_for_each_time(torch, monkeypatch):
+    searches = []
+    search = torch_names._outermost
+    monkeypatch.setattr(torch_names, "_outermost", lambda kind: searches.append(kind) or search(kind))
+    model, (tokens, labels) = classifier(torch), batch(torch)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(20):
+            torch.nn.CrossEntropyLoss()(model(tokens), labels).backward()
+    assert len(searches) == 1, "what has no parameters is not searched for"
+    assert {record["layer"] for record in prof.records if "embedding" in record["name"]} == {"emb"}
+    searches.clear()
+    with mx.Profiler(torch=True):
+        kept = [copy.deepcopy(model) for _ in range(33)]
+        for one in kept:
+            one(tokens)
+    assert 0 < len(searches) <= 6, "the first, second, fourth … thirty-second time"
 
 
 def test_what_a_loader_collates_is_in_the_lane_of_reading(torch):

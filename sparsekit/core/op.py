@@ -301,6 +301,8 @@ class Op:
     asked : str
         Why a dense result of sparse inputs does not count as an implicit conversion, for all rows; see ``Rule``.
         Products, and steps that write to their inputs, have a reason of their own.
+    own_gradient : bool
+        Whether the gradient is the operator's own, whatever arrives from above, as that of an output layer is.
     gradient_hint : str
         For an operator without gradient: what to use where one is needed.
     settle : callable, optional
@@ -363,6 +365,7 @@ class Op:
     visible: int | Callable[..., int] | None
     sparse_output: str | None
     nondifferentiable: tuple[int, ...]
+    own_gradient: bool
     gradient_hint: str
     gradient_function: Callable[..., Any] | None  # Any: one gradient, or one for each input; see ``gradients``
     saves_inputs: bool
@@ -393,7 +396,8 @@ class Op:
         selects: int | None = None, mutates: tuple[int, ...] | Callable[..., Iterable[int]] = (), aliases: tuple[str, ...] = (),
         sparse_output: str | None = None, outputs: int | Callable[..., int] = 1,
         visible: int | Callable[..., int] | None = None, nondifferentiable: tuple[int, ...] = (),
-        saves: tuple[str, ...] | None = None, gradient_hint: str = "", unlimited: bool = False, joined: slice | None = None,
+        saves: tuple[str, ...] | None = None, own_gradient: bool = False, gradient_hint: str = "", unlimited: bool = False,
+        joined: slice | None = None,
         asked: str | None = None, random: bool | Callable[[Attrs, bool], bool] = False, listed: bool = True,
         settle: Callable[[Call, Sequence[Shape | None]], Call] | None = None,
         reference: Callable[..., Any] | None = None,  # Any: as the attribute above

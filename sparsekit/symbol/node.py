@@ -11,10 +11,6 @@ from .mxnet_names import HIDDEN, output_names
 
 __all__ = ["Entry", "SymbolNode", "auxiliary", "copied", "merged", "order", "rebuilt", "states_of", "variables"]
 
-#: Operators whose gradient is their own, whatever arrives from above.
-_OUTPUT_LAYERS = frozenset({"LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "SVMOutput",
-                            "SoftmaxOutput", "make_loss"})
-
 
 class SymbolNode:
     """An operator with its inputs, or a variable.
@@ -153,7 +149,7 @@ def merged(heads: Iterable[Entry]) -> list[Entry]:
         call = node.call
         made = node if tuple(inputs) == node.inputs else copied(node, inputs)
         if call is None or not inputs or node in ends or call.op.random or call.op.mutates or hasattr(call.op, "invoke") \
-                or call.op.name in _OUTPUT_LAYERS:
+                or call.op.own_gradient:
             return made
         return first.setdefault((call, tuple(sorted(node.attrs.items())), *inputs), made)
 

@@ -42,7 +42,7 @@ def unary(
     name: str, function: Callable[..., Array], gradient: Callable[..., ArrayObject] | None, *, zero: bool = False,
     kernels: bool = False, doc: str, saves: tuple[str, ...] = ("data",), flat_at_zero: bool = False, low: float = -2.0,
     high: float = 2.0, aliases: tuple[str, ...] = (), kind: Callable[..., DType] = infer.same,
-    count: cost.Cost = cost.elementwise,
+    count: cost.Cost = cost.elementwise, own_gradient: bool = False,
 ) -> Op:
     """Declare an elementwise function.
 
@@ -62,9 +62,11 @@ def unary(
         Where the test sweep samples.
     count : callable
         The operator's cost.
+    own_gradient : bool
+        As in ``Op``.
     """
     op = Op(name, "data", shape=infer.unchanged, dtype=kind, sample=samples.one(low, high), doc=doc, aliases=aliases,
-            cost=count, saves=() if gradient is None else saves)
+            cost=count, saves=() if gradient is None else saves, own_gradient=own_gradient)
 
     @op.forward("default -> default")
     def values(k: Kernels, x: Array, attrs: Attrs) -> Array:
@@ -233,7 +235,7 @@ unary("logical_not", lambda xp, x: (x == 0).astype(x.dtype), None, doc="1 where 
 unary("identity", lambda xp, x: x.copy(), lambda F, g: g, saves=(), zero=True, aliases=("_copy",), doc="A copy.",
       count=cost.none)
 unary("make_loss", lambda xp, x: x.copy(), lambda F, g: F.ones_like(g), saves=(), zero=True, count=cost.none,
-      doc="Mark a value as a loss: its gradient is 1, whatever the gradient from above.")
+      own_gradient=True, doc="Mark a value as a loss: its gradient is 1, whatever the gradient from above.")
 unary("BlockGrad", lambda xp, x: x.copy(), None, zero=True, aliases=("stop_gradient",), count=cost.none,
       doc="The value itself, through which no gradient flows.")
 unary("zeros_like", lambda xp, x: xp.zeros_like(x), None, zero=True, count=cost.none, doc="Zeros of the same shape and type.")

@@ -55,7 +55,7 @@ def regression(name: str, forward: Callable[[Kernels, Array], Array],
                count: cost.Cost = cost.none) -> Op:
     """Declare a regression output: ``gradient(F, out, label)`` times grad_scale over the outputs of a sample."""
     op = Op(name, "data label", attrs={"grad_scale": 1.0}, shape=_regression_shape, dtype=first_dtype, nondifferentiable=(1,),
-            sample=samples.pair(), cost=count, input_rule=_regression_inputs, doc=doc)
+            own_gradient=True, sample=samples.pair(), cost=count, input_rule=_regression_inputs, doc=doc)
 
     @op.forward("default, * -> default", asked="the result is made of the prediction; the label counts in the gradient only")
     def _(k: Kernels, x: Array, label: Store, attrs: Attrs) -> Array:
@@ -133,7 +133,7 @@ def _label_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Par
 softmax_output = Op(
     "SoftmaxOutput", "data label", attrs=SOFTMAX_OUTPUT, shape=_softmax_output_shape, dtype=first_dtype, nondifferentiable=(1,),
     aliases=("Softmax",), cost=cost.each(5), sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})],
-    saves=("label", "out"), input_rule=_label_inputs,
+    saves=("label", "out"), own_gradient=True, input_rule=_label_inputs,
     doc="""Softmax of the data; the gradient is that of the cross entropy with the label, ``out - label``.
 
 By default the softmax is taken over all axes from axis 1 on.  With ``multi_output=True`` it is taken over axis 1 only, and with
@@ -205,7 +205,8 @@ def _svm_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 SVM_OUTPUT = {"margin": 1.0, "regularization_coefficient": 1.0, "use_linear": False}
 
 svm_output = Op("SVMOutput", "data label", attrs=SVM_OUTPUT, shape=_svm_shape, dtype=first_dtype, nondifferentiable=(1,),
-                cost=cost.none, sample=softmax_output.sample, saves=("data", "label"), input_rule=_label_inputs,
+                cost=cost.none, sample=softmax_output.sample, saves=("data", "label"), own_gradient=True,
+                input_rule=_label_inputs,
                 doc="""The data itself; the gradient is that of the hinge loss of a support vector machine.
 
 The loss is squared, or with ``use_linear=True`` as it is: each score should be ``margin`` above zero for the label's
@@ -240,7 +241,7 @@ def _make_loss_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 
 loss = Op("MakeLoss", "data", attrs={"grad_scale": 1.0, "valid_thresh": 0.0, "normalization": "null"}, shape=_make_loss_shape,
-          cost=cost.none, sample=samples.one(), saves=("data",), input_rule=first_alike,
+          cost=cost.none, sample=samples.one(), saves=("data",), own_gradient=True, input_rule=first_alike,
           doc="""The data itself, as a loss: its gradient is ``grad_scale``, whatever the gradient from above.
 
 It is divided by the batch size (``normalization='batch'``) or by the number of values above ``valid_thresh`` (``'valid'``).""")

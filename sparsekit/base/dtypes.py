@@ -31,13 +31,14 @@ def element_type(dtype: object, default: object = "float32") -> DType:  # object
         If ``dtype`` is not an element type, or one that arrays do not support: complex numbers, text, dates, objects.
     """
     found: DType
-    try:
-        if isinstance(dtype, np.dtype):
-            found = dtype
-        else:
+    if isinstance(dtype, np.dtype):
+        found = dtype
+    else:
+        try:
             found = np.dtype(default if dtype is None else dtype)  # type: ignore[call-overload]  # which raises for others
-    except Exception:  # numpy calls methods of unknown objects, which may raise anything
-        raise DTypeError(expected("dtype", "an element type", dtype), hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
+        except Exception:  # numpy calls methods of unknown objects, which may raise anything
+            raise DTypeError(expected("dtype", "an element type", dtype),
+                             hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
     if found.name not in ELEMENT_TYPES:
         raise DTypeError(f"Arrays must hold real numbers or integers, got {found}.",
                          hint=f"cast to one of {', '.join(ELEMENT_TYPES)} first.")

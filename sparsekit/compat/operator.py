@@ -314,9 +314,10 @@ def _as_declared(op_type: str, given: NDArray, stype: str) -> NDArray:
 def _run(op_type: str, prop: CustomOpProp, operator: CustomOp, given: list[NDArray], aux: list[NDArray], wanted: list[str],
          outputs: list[NDArray]) -> NDArray | list[NDArray]:
     state = hooks.state
-    recording, state.recording = state.recording, False
-    inputs = [_as_declared(op_type, each, stype) for each, stype in zip(given, wanted, strict=True)]
+    recording = state.recording
     try:
+        state.recording = False
+        inputs = [_as_declared(op_type, each, stype) for each, stype in zip(given, wanted, strict=True)]
         operator.forward(state.training, ["write"] * len(outputs), inputs, outputs, aux)
     finally:
         state.recording = recording

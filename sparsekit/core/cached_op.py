@@ -231,8 +231,8 @@ class CachedOp:
         """Run the forward pass one operator at a time, and show each to ``watch``."""
         state = hooks.state
         before = state.recording, state.layer
-        state.recording = False
         try:
+            state.recording = False
             told = None if hooks.sink is None else hooks.sink.op
             run_in_python(self.forward, values, workspace, (), told, first, watch=lambda number: watch(
                 number, lambda slot: wrap(_own(values[slot], workspace), self.ctx)))
@@ -325,8 +325,9 @@ class CachedOp:
             values[slot] = wrap(self.empty[slot], self.ctx)
         for slot, array in zip(self.inputs, kept.arrays, strict=True):
             values[slot] = array
-        before, hooks.state.recording = hooks.state.recording, True
+        before = hooks.state.recording
         try:
+            hooks.state.recording = True
             for number, step in enumerate(self.steps):
                 call = step.call
                 sources = nodes[number].inputs if number in nodes else [None] * len(step.inputs)

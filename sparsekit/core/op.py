@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base.dtypes import MOST_AXES
 from ..base.errors import ArgumentError, ShapeError, SparsekitError, UnknownNameError, named, shown
-from ..base.faults import internal, is_internal
+from ..base.faults import internal, is_a_handlers, is_internal
 from ..base.forking import load
 from ..base.literal import literal
 from . import cost as costs
@@ -652,6 +652,8 @@ class Call:
             raise ShapeError(f"{self.op.label}: {error.message}", hint=error.hint) from None
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError, AssertionError,
                 NameError) as error:
+            if is_a_handlers(error, [self.op.shape]):
+                raise
             if is_internal(error, (*shapes, *self.attrs.values())):
                 raise internal(error, f"{self!r} failed") from error
             raise named(error, f"{self!r} does not go with arrays of shapes {', '.join(map(str, shapes))}") from error

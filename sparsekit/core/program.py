@@ -171,8 +171,9 @@ def _in_mode(function: Callable[P, T], training: bool) -> Callable[P, T]:
     """A kernel that runs as in training, or as in prediction."""
 
     def run(*arguments: P.args, **more: P.kwargs) -> T:
-        before, hooks.state.training = hooks.state.training, training
+        before = hooks.state.training
         try:
+            hooks.state.training = training
             return function(*arguments, **more)
         finally:
             hooks.state.training = before
@@ -263,7 +264,7 @@ def run_in_python(program: Program, values: Slots, workspace: Workspace, buffers
 
 
 def go_on(program: Program, table: Table, place: int, values: Slots, workspace: Workspace, buffers: Buffers = (),
-          rows: TimedRows | None = None, told: Told | None = None) -> None:
+          rows: TimedRows | None = None, told: Told | None = None, before: Callable[[int, Slots], None] | None = None) -> None:
     """Have Python run the step at which a run of a table has stopped, and go on; ``workspace.ran`` says which step Python runs.
 
     Parameters
@@ -273,11 +274,15 @@ def go_on(program: Program, table: Table, place: int, values: Slots, workspace: 
         The row at which it has stopped.
     rows : TimedRows, optional
         What tells a recorder of the run.
+    before : callable, optional
+        ``before(number, values)`` is called before each step that Python runs.
     """
     state, link, first = hooks.state, Link(), 0 if rows is None else rows.first
     lane, workspace.ran = state.lane, -1
 
     def run_one(number: int, values: Slots) -> None:
+        if before is not None:
+            before(number, values)
         workspace.ran, note = number, program.steps[number].note
         if rows is not None:
             state.layer, state.lane = note.layer, note.lane or lane

@@ -16,6 +16,7 @@ from ..base.errors import SparsekitError
 from ..base.faults import is_a_handlers
 from ..base.forking import load
 from ..base.refusal import Refused
+from ..base.written import written
 from ..kernels import for_device
 from ..storage import RowSparse
 from . import device, graph, hooks
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["StepProgram", "Update"]
 
 #: Bytes of an array that are kept at most so that its update can be undone.
-UNDONE = 1 << 24
+UNDONE = 1 << 16
 
 #: What there is to undo while no update runs.
 _NOTHING: tuple[int, list[Callable[[], None]]] = -1, []
@@ -250,8 +251,8 @@ class StepProgram:
         """
         state, self.updates = hooks.state, list(updates)
         before = state.training, state.layer
-        state.training = True
         try:
+            state.training = True
             self._prepare(self._with_updates(self._traced_updates()))
         except SparsekitError as error:
             if is_a_handlers(error, ()):
@@ -424,13 +425,16 @@ class StepProgram:
             if not table.finished and reached > table.first_row(self._first):
                 table.run_past_pause(reached)  # no signal comes between updates
                 reached = table.reached()
-            self.began, ran = reached > 0, -1 if table.finished else table.operator_at(reached) if reached else 0
+            # Where Python has taken over for good, the table has come no further.
+            at = max(table.operator_at(reached), self._workspace.ran) if reached else 0
+            self.began, ran = reached > 0, -1 if table.finished else at
         else:
-            ran = self._workspace.ran
-            if ran == self._undoing[0]:
-                for undo in self._undoing[1]:
-                    undo()
-            self.began, ran = ran > 0, -1 if ran == len(program.steps) and not self._stopping else ran
+            at = self._workspace.ran
+            self.began, ran = at > 0, -1 if at == len(program.steps) and not self._stopping else at
+        if ran >= 0 and ran == self._undoing[0]:
+            for undo in self._undoing[1]:
+                undo()
+            ran += not self._undoing[1] and bool(written)
         if ran < 0:
             self.updating, self.updated, self.computed = True, len(self._update_steps), True
             if self._running is not None:
@@ -560,15 +564,22 @@ class StepProgram:
         for slot in self._outside:  # the updates may write to what they lie in
             values[slot] = copied(values[slot])
         for number in range(self._first, len(program.steps)):
-            self._undoing = number, _undoing(program, number, values)
+            self._keep(number, values)
             run(numbers=range(number, number + 1))
         self._undoing = _NOTHING
+
+    def _keep(self, number: int, values: Slots) -> None:
+        """Keep what undoes a step that Python runs next, if it is an update."""
+        assert self.program is not None, "it runs"
+        written.forget()
+        self._undoing = (number, _undoing(self.program, number, values)) if number >= self._first else _NOTHING
 
     def _told(self, program: Program, work: Callable[[Told | None, int], None]) -> None:
         """Do work of a run, whose steps a recorder is told of one by one."""
         sink, state = hooks.sink, hooks.state
-        training, state.training = state.training, True
+        training = state.training
         try:
+            state.training = True
             if sink is None:
                 hooks.ignore_fp_errors(work, None, 0)
             else:
@@ -582,7 +593,9 @@ class StepProgram:
             state.training = training
 
     def _explain(self, number: int, error: Exception) -> None:
-        """Say in the error of a step which parameters were updated before it."""
+        """Say in the error of a step which parameters were updated before it; what a kernel that fails has written, stays."""
+        if not is_a_handlers(error, ()):
+            self._undoing = _NOTHING
         if number > self._first:
             done = [self.updates[one].name for one, at in zip(self.order, self._update_steps, strict=True) if at < number]
             error.add_note(f"Parameters updated before the error: {', '.join(done)}.")
@@ -618,12 +631,13 @@ class StepProgram:
         """Have Python run the step at which a run of the table has stopped, and go on."""
         state, told = hooks.state, None if rows is None or hooks.sink is None else hooks.sink.op
         layer, caller, training = state.layer, state.caller, state.training
-        state.training = True
-        if rows is not None:
-            rows.bring(self._noted_slots, [*arrays, *self._noted_arrays])
-            state.caller = caller or hooks.caller(depth=4)  # once for all that is told
         try:
-            hooks.ignore_fp_errors(go_on, program, table, place, values, self._workspace, (), rows, told)
+            state.training = True
+            if rows is not None:
+                rows.bring(self._noted_slots, [*arrays, *self._noted_arrays])
+                state.caller = caller or hooks.caller(depth=4)  # once for all that is told
+            hooks.ignore_fp_errors(go_on, program, table, place, values, self._workspace, (), rows, told, self._keep)
+            self._by_table, self._workspace.ran = False, len(program.steps)
         except Exception as error:
             self._explain(self._workspace.ran, error)
             raise
@@ -691,7 +705,7 @@ class StepProgram:
 def _undoing(program: Program, number: int, values: Slots) -> list[Callable[[], None]]:
     """What undoes a step that writes to arrays in place: it keeps the rows that the step will write to, unless they are large.
 
-    An interrupt that comes behind the update of a larger array, and before it is counted, leaves it updated and not counted.
+    For larger ones their kernels say whether they have run; see ``base/written.py``.
     """
     step, plan = program.steps[number], program.plans[number]
     stores: list[Any] = [values[slot] for slot in step.inputs]  # Any: stores
@@ -702,6 +716,8 @@ def _undoing(program: Program, number: int, values: Slots) -> list[Callable[[], 
         rows: Any = slice(None) if by is None else stores[by].indices  # Any: a slice, or an array
         if (array.nbytes if by is None else len(rows) * array[:1].nbytes) > UNDONE:
             return []
+        if by is not None:  # the kernel refuses others
+            rows = rows[(rows >= 0) & (rows < array.shape[0])]
         if isinstance(store, RowSparse) and not store.complete:
             kept: Any = copied(store)  # Any: a store of the same kind
             found.append(functools.partial(store.replace, kept))

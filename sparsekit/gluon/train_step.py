@@ -321,8 +321,8 @@ class TrainStep:
         tracer = Tracer(arrays[0]._layout.ctx, True)
         state = hooks.state
         before = state.recording, state.training
-        state.recording = state.training = True
         try:
+            state.recording = state.training = True
             with tracer.at_work():
                 given: list[Any] = [tracer.lift(array, object()) for array in arrays]  # Any: traced arrays
                 made, found = self._computed(given, structure)

@@ -33,15 +33,15 @@ def run_backward(heads: list[Any], gradients: list[Any] | None, retain: bool, tr
     """
     state = hooks.state
     caller = state.caller
-    if hooks.sink is not None and caller is None:
-        state.caller = hooks.caller(depth=3)
     try:
+        if hooks.sink is not None and caller is None:
+            state.caller = hooks.caller(depth=3)
         entries, given = head_gradients(heads, gradients)
     finally:
         state.caller = caller
     before = state.recording, state.training
-    state.recording, state.training = False, train_mode
     try:
+        state.recording, state.training = False, train_mode
         backward(entries, given, F, wrap, retain)
     finally:
         state.recording, state.training = before

@@ -381,8 +381,8 @@ class Missed:
         held = self.plain[:-1] if self._half else self.plain
         state = hooks.state
         before = state.lane
-        state.lane = "update"
         try:
+            state.lane = "update"
             given = RowSparse(numbers[places], rows, (self.last.shape[0], numbers.shape[1]), check=False)
             invoke(op.bind(attrs), (*held, wrap(given, ctx)))
         finally:

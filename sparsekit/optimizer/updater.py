@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..base.changes import SettingsDict, changes
+from ..base.faults import is_a_handlers
 from ..base.scoped import Scoped
+from ..base.written import written
 from ..core import device, hooks
 from ..core.dispatch import wrap
 from ..kernels import for_device
@@ -70,14 +72,17 @@ class Updater:
         optimizer = self.optimizer
         counts = optimizer._index_update_count
         count, held = counts.get(index), [(name, getattr(optimizer, name)) for name in optimizer._counted]
+        written.forget()
         try:
             optimizer.update_multi_precision(index, weight, grad, self.states[index])
-        except Exception:  # an update that failed, as a schedule may, is none
-            if count is None:
-                counts.pop(index, None)
-            else:
-                counts[index] = count
-            vars(optimizer).update(held)
+        except BaseException as error:  # an update that failed, as a schedule may, is none; nor is one before its kernel
+            interrupts = not isinstance(error, Exception) or is_a_handlers(error, [type(optimizer).update])
+            if not (interrupts and written):
+                if count is None:
+                    counts.pop(index, None)
+                else:
+                    counts[index] = count
+                vars(optimizer).update(held)
             raise
 
     def _prepare(self, index: Index, weight: NDArray) -> None:

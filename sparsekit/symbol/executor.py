@@ -160,8 +160,8 @@ class Executor:
             return "gradients are added up (grad_req='add')"
         state = hooks.state
         before = state.recording, state.training
-        state.recording = state.training = True
         try:
+            state.recording = state.training = True
             found = self._program.whole([wrap(array._store, self._ctx, None if variable is None else (variable, 0))
                                          for array, variable in self._leaves], self._ctx)
             if found is None:
@@ -208,8 +208,8 @@ class Executor:
                  for array, variable in self._leaves]
         state = hooks.state
         before = state.recording, state.training
-        state.recording, state.training = recording, is_train
         try:
+            state.recording, state.training = recording, is_train
             return self._program.run(given, self._ctx, None if self._monitor is None else self._show)
         finally:
             state.recording, state.training = before
@@ -258,8 +258,8 @@ class Executor:
             variable.fresh = False
         state = hooks.state
         before = state.recording, state.training
-        state.recording, state.training = False, bool(is_train)
         try:
+            state.recording, state.training = False, bool(is_train)
             backward(entries, gradients, F, wrap, True)
         finally:
             state.recording, state.training = before
@@ -305,8 +305,9 @@ class Executor:
     def _show(self, node: SymbolNode, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
         callback, everything = self._monitor or (print, False)
         state = hooks.state
-        recording, state.recording = state.recording, False
+        recording = state.recording
         try:
+            state.recording = False
             if everything:
                 for name, (source, _), array in zip(node.input_names(), node.inputs, inputs, strict=False):
                     if source.call is None:

@@ -195,8 +195,9 @@ class SymbolProgram:
 
     def _run_alone(self, node: SymbolNode, arrays: list[Any], held: dict[Entry, Any], ctx: Context, shapes: tuple[Shape, ...],
                    watch: Watch | None) -> None:
-        layer, hooks.state.layer = hooks.state.layer, node.name
+        layer = hooks.state.layer
         try:
+            hooks.state.layer = node.name
             made = _called(self._call(node, shapes), arrays, ctx)
             if watch is not None:
                 watch(node, arrays, made)

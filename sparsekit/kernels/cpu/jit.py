@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
+import operator
 import os
 import re
 import sys
@@ -275,6 +276,19 @@ class Kernel:
         entry: Callable[..., Any] = dispatcher.overloads[types].entry_point  # Any: the same
         return entry
 
+    # object, Any: what functions take and give
+    def run_and(self, then: Callable[[], object], *arguments: object) -> Any:
+        """Run, and call ``then``, with no signal's handler in between: ``map`` and what it calls are functions of C."""
+        try:
+            made, _ = map(operator.call, (functools.partial(self.dispatcher, *arguments), then))  # within one instruction
+            return made
+        except _ReadOnly:
+            made = self(*arguments)
+            then()
+            return made
+        except SystemError as error:
+            raise _hidden(error) or error from None
+
     def __call__(self, *arguments: object) -> Any:  # object, Any: what the function takes and gives
         """Compile for these types if that has not been done, and run."""
         if self._widens and _has_halves(arguments):
@@ -287,16 +301,22 @@ class Kernel:
             if _has_halves(arguments):
                 self._widens = _refused(error)
                 return widened(self, arguments)
-            hidden = error.__cause__  # numba hides an interrupt in a SystemError, and that in another
-            while hidden is not None:
-                if isinstance(hidden, (KeyboardInterrupt, SystemExit)):
-                    raise hidden from None
-                hidden = hidden.__cause__
+            hidden = _hidden(error)
+            if hidden is not None:
+                raise hidden from None
             if not _refused(error):
                 raise
             kinds = ", ".join(str(getattr(value, "dtype", type(value).__name__)) for value in arguments)
             raise DTypeError(f"The kernel {self.py_func.__name__} takes no arguments of types {kinds}.",
                              hint="cast the values to float32 or float64 with astype().") from None
+
+
+def _hidden(error: Exception) -> BaseException | None:
+    """The interrupt that numba has hidden in a SystemError, and that in another, if it is one."""
+    found = error.__cause__
+    while found is not None and not isinstance(found, (KeyboardInterrupt, SystemExit)):
+        found = found.__cause__
+    return found
 
 
 def _refused(error: Exception) -> bool:

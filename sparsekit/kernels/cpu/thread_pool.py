@@ -50,6 +50,8 @@ from .intrinsic_names import (
 from .jit import kernel, numba, worker_count
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...base.types import Array
     from .jit import Kernel
 
@@ -267,16 +269,19 @@ def shared_over(body: Kernel, alone: int, grain: int) -> Kernel:
     return made
 
 
-def share(shared: Kernel, *arguments: object) -> None:  # object: the kernel's own arguments
+# object: the kernel's own arguments; what nobody reads
+def share(shared: Kernel, *arguments: object, then: Callable[[], object] | None = None) -> None:
     """Run a kernel that spreads its loop.
 
     Parameters
     ----------
     shared : Kernel
         ``shared(shared_state, *arguments)``, which returns what ``spread`` does.
+    then : callable, optional
+        As for ``Kernel.run_and``.
     """
     try:
-        if shared(shared_state(), *arguments):
+        if shared(shared_state(), *arguments) if then is None else shared.run_and(then, shared_state(), *arguments):
             _compile()
             undisturbed(_start)
     except RuntimeError:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import RowIndexError
+from ...base.written import written
 from .group import _outside_rows
 from .intrinsic_names import leading, prefetch, put_up
 from .jit import Kernel, kernel, worker_count
@@ -60,14 +61,23 @@ def update_rows(step, weight, data, indices, numbers, states):
         If an index lies outside the weight.  One thread has updated the rows before it; where there are several, none has been.
     """
     if _is_small(indices.shape[0] * max(1, weight.shape[1] * (1 + len(states)))):
-        outside = step(weight, data, indices, 1, numbers, *states) != indices.shape[0]
+        outside = _run(step, weight, data, indices, 1, numbers, *states) != indices.shape[0]
     else:
         outside = _outside_rows(indices, weight.shape[0])
         if not outside:
-            share(step.shared, weight, np.ascontiguousarray(data), indices, 1, numbers, tuple(states))
+            share(step.shared, weight, np.ascontiguousarray(data), indices, 1, numbers, tuple(states), then=written.mark)
     if outside:
         raise RowIndexError(f"The gradient stores a row outside the {weight.shape[0]} rows of the weight.",
                             hint="the indices of a row_sparse array must not be written to.")
+
+
+def _run(step, *arguments):
+    """Run a step, and note that it has run; where steps are compiled, no signal's handler comes in between."""
+    if isinstance(step, Kernel):
+        return step.run_and(written.mark, *arguments)
+    made = step(*arguments)
+    written.mark()
+    return made
 
 
 def _is_small(work):
@@ -78,9 +88,9 @@ def _is_small(work):
 def update_dense(step, weight, gradient, numbers, states):
     """Run a step on arrays that have been flattened to one row each."""
     if weight.shape[1] < 2 * DENSE_GRAIN or worker_count() == 1:
-        step(weight, gradient, FIRST, 1, numbers, *states)
+        _run(step, weight, gradient, FIRST, 1, numbers, *states)
     else:
-        share(step.shared, weight, np.ascontiguousarray(gradient), FIRST, 1, numbers, tuple(states))
+        share(step.shared, weight, np.ascontiguousarray(gradient), FIRST, 1, numbers, tuple(states), then=written.mark)
 
 
 def update_other_rows(step, weight, indices, numbers, states):

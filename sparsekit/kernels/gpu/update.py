@@ -10,6 +10,7 @@ import functools
 
 import numpy as np
 
+from ...base.written import written
 from ..cpu import update as steps
 from .launch import Kernel, xp
 
@@ -32,11 +33,13 @@ def update_rows(step, weight, data, indices, numbers, states):
     A row outside the weight is left out: to raise an error would mean to wait for the device.
     """
     step(weight, data, indices, 1, numbers, *states)
+    written.mark()
 
 
 def update_dense(step, weight, gradient, numbers, states):
     """Run a step on arrays that have been flattened to one row each."""
     step(weight, gradient, _first(weight.device.id), 1, numbers, *states)
+    written.mark()
 
 
 def update_other_rows(step, weight, indices, numbers, states):

@@ -10,10 +10,14 @@ import sparsekit as mx
 import sparsekit.ndarray  # declares the operators
 from sparsekit.core.op import registry
 from sparsekit.storage import RowSparse, convert
+from tests.sampling import chosen
 
 OPS = {op.name: op for op in registry.values()}
 STYPES = ("default", "row_sparse", "csr")
 CPU = mx.cpu()
+
+#: Of the combinations that no row declares with several sparse inputs, one in so many is tried.
+ONE_IN = 20
 
 
 def can_be(array, stype):
@@ -24,6 +28,19 @@ def combinations(arrays):
     """Every combination of storage types that the arrays can have."""
     for stypes in itertools.product(STYPES, repeat=len(arrays)):
         if all(map(can_be, arrays, stypes)):
+            yield stypes
+
+
+def tried(op, number, arrays, attrs):
+    """The combinations that sweeps try of an operator's sample of this number: each that a row declares, and some others.
+
+    What no row declares takes the same few ways, so of those combinations each with one sparse input is tried, and a sample of
+    the others.
+    """
+    complete = op.bind(attrs).attrs
+    for stypes in combinations(arrays):
+        few = len(stypes) - stypes.count("default") <= 1
+        if few or op.find_rule(stypes, complete) is not None or chosen(f"{op.name}-{number}-{'-'.join(stypes)}", ONE_IN):
             yield stypes
 
 
@@ -38,3 +55,9 @@ def stores(op, arrays, attrs, stypes):
 
 def listed(made):
     return made if isinstance(made, list) else [made]
+
+
+def described(array):
+    """An array to the bit: storage type, element type, shape, and its components."""
+    parts = [getattr(array._store, name) for name in getattr(array._store, "components", ())] or [array._store]
+    return array.stype, str(array.dtype), array.shape, *((str(part.dtype), part.tobytes()) for part in parts)

@@ -14,13 +14,13 @@ from sparsekit.core import hooks
 from sparsekit.core.dispatch import invoke, resolve, wrap
 from sparsekit.storage.convert import densify, stype_of
 from tests.sampling import some
-from tests.sweeping import CPU, OPS, combinations, listed, stores
+from tests.sweeping import CPU, OPS, listed, stores, tried
 
 
 def cases(op):
     """Arrays, attributes and storage types of the operator's samples, with at least one sparse input."""
-    for arrays, attrs in op.sample():
-        for stypes in combinations(arrays):
+    for number, (arrays, attrs) in enumerate(op.sample()):
+        for stypes in tried(op, number, arrays, attrs):
             if set(stypes) - {"default"}:
                 yield arrays, attrs, stypes
 

@@ -15,7 +15,7 @@ from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.kernels.cpu import jit
 from sparsekit.storage import convert, densify, stype_of
 from tests.core.inference import inferred
-from tests.sampling import some
+from tests.sampling import chosen, some
 from tests.sweeping import CPU, OPS, STYPES, combinations, listed, stores
 
 TYPES = tuple(map(np.dtype, ("float16", "float32", "float64", "int32", "int64")))
@@ -116,9 +116,14 @@ def numbers(shape, dtype, zeros):
 @pytest.mark.parametrize(("left", "right"), [(a, b) for a in STYPES for b in STYPES])
 @pytest.mark.parametrize("pattern", SHAPES)
 def test_arithmetic_is_numpys_to_the_bit(name, left, right, pattern):
-    """Every pair of element types, with either side broadcast; a divisor has no zeros, since absent ones are not divided."""
+    """Every pair of element types, with either side broadcast; a divisor has no zeros, since absent ones are not divided.
+
+    Types that differ meet before anything is broadcast, so of these pairs, each pattern but the first tries a sample.
+    """
     expected_of = NUMPY[name]
     for turned, (one, two) in itertools.product((False, True), [*itertools.product(TYPES, repeat=2), *BYTES]):
+        if pattern != "whole" and one != two and not chosen(f"{name} {left} {right} {pattern} {turned} {one} {two}", 4):
+            continue
         shapes = ((4, 5), SHAPES[pattern])[:: -1 if turned else 1]
         if any(stype == "csr" and len(shape) != 2 for stype, shape in zip((left, right), shapes, strict=True)):
             continue

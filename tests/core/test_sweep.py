@@ -1,8 +1,4 @@
-"""Every operator of the registry, in every storage type it declares: value, type, form, own memory, inference, gradient.
-
-What no row declares takes the same few ways, so of those combinations each with one sparse input is tried, and a sample of the
-others.
-"""
+"""Every operator of the registry, in every storage type it declares: value, type, form, own memory, inference, gradient."""
 
 from __future__ import annotations
 
@@ -21,11 +17,7 @@ from sparsekit.ndarray.functions import F
 from sparsekit.storage import CSR, RowSparse, densify, stype_of
 from tests.core.inference import decided, inferred
 from tests.references import of
-from tests.sampling import chosen
-from tests.sweeping import CPU, OPS, STYPES, combinations, listed, stores
-
-#: Of the combinations that no row declares with several sparse inputs, one in so many is tried.
-ONE_IN = 20
+from tests.sweeping import CPU, OPS, STYPES, listed, stores, tried
 
 #: Operators whose gradient is by definition not the derivative of their value: their references have it.
 NOT_A_DERIVATIVE = {name for name, op in OPS.items() if of(op) is not None and of(op).gradient is not None}
@@ -46,10 +38,8 @@ def specs_of(arrays, stypes):
 def cases():
     for name, op in sorted(OPS.items()):
         for number, (arrays, attrs) in enumerate(op.sample()):
-            for stypes in combinations(arrays):
-                case, sparse = f"{name}-{number}-{'-'.join(stypes) or 'none'}", len(stypes) - stypes.count("default")
-                if sparse <= 1 or op.find_rule(stypes, op.bind(attrs).attrs) is not None or chosen(case, ONE_IN):
-                    yield pytest.param(op, arrays, attrs, stypes, id=case)
+            for stypes in tried(op, number, arrays, attrs):
+                yield pytest.param(op, arrays, attrs, stypes, id=f"{name}-{number}-{'-'.join(stypes) or 'none'}")
 
 
 CASES = list(cases())

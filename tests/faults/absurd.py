@@ -15,6 +15,7 @@ import warnings
 import numpy as np
 
 import sparsekit as mx
+import sparsekit.ndarray  # declares the operators
 from sparsekit.base.dtypes import ELEMENT_TYPES
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry

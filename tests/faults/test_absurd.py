@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import programs
@@ -19,6 +20,9 @@ SOME = "6"
 def test_absurd_attributes_of_every_operator(part):
     done = programs.run(SWEEP, part, "2", SOME, "15", memory=3000 * programs.MIB, timeout=400)
     assert done.check().splitlines() == ["done"], done.stderr[-500:]
+    calls, results = map(int, re.findall(r"\d+", done.stderr.splitlines()[-1]))
+    assert calls > 5000
+    assert results > 1000
 
 
 #: What ended the interpreter, or took all memory, of arrays that fall back: (call, error).

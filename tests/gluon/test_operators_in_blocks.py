@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import itertools
 
-import numpy as np
 import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import SparsekitError, UnsupportedError
 from sparsekit.core.dispatch import wrap
-from sparsekit.core.op import registry
 from sparsekit.ndarray.functions import F as ARRAYS
-from sparsekit.storage import RowSparse, convert
 from sparsekit.symbol.functions import F as SYMBOLS
+from tests.sweeping import CPU, OPS, combinations, described, stores
 
-STYPES = ("default", "row_sparse", "csr")
-OPS = {op.name: op for op in registry.values()}
 #: Combinations of storage types that an operator is tried with.
 COMBINATIONS = 4
 
@@ -42,27 +38,9 @@ def cases():
                 yield pytest.param(op, arrays, attrs, id=f"{name}-{number}")
 
 
-def combinations(arrays):
-    allowed = [[stype for stype in STYPES if stype == "default" or (array.ndim == 2 and stype == "csr")
-                or (array.ndim >= 1 and stype == "row_sparse")] for array in arrays]
-    return list(itertools.product(*allowed))[:COMBINATIONS]
-
-
 def inputs_of(op, arrays, attrs, stypes):
-    """New arrays; a row_sparse weight of an update holds all its rows."""
-    written, made = op.written(op.bind(attrs).attrs), []
-    for place, (array, stype) in enumerate(zip(arrays, stypes, strict=True)):
-        whole = place in written and stype == "row_sparse"
-        store = (RowSparse(array.copy(), np.arange(len(array)), array.shape) if whole
-                 else convert(np.ascontiguousarray(array.copy()), stype))
-        made.append(wrap(store, mx.cpu()))
-    return made
-
-
-def described(array):
-    """An array to the bit."""
-    parts = [getattr(array._store, name) for name in getattr(array._store, "components", ())] or [array._store]
-    return array.stype, str(array.dtype), array.shape, *((str(part.dtype), part.tobytes()) for part in parts)
+    """New arrays."""
+    return [wrap(store, CPU) for store in stores(op, arrays, attrs, stypes)]
 
 
 def observed(block, arrays, record):
@@ -87,7 +65,7 @@ def observed(block, arrays, record):
 @pytest.mark.parametrize(("op", "arrays", "attrs"), list(cases()))
 def test_as_written_hybridized_and_read_back(op, arrays, attrs, tmp_path):
     """With dense arrays also where nothing is recorded, and from files; ``symbol/test_sweep.py`` has symbols of sparse arrays."""
-    for number, stypes in enumerate(combinations(arrays)):
+    for number, stypes in enumerate(itertools.islice(combinations(arrays), COMBINATIONS)):
         block = Calls(op, attrs)
         for record in (True, False) if number == 0 else (True,):
             block.hybridize(False)

@@ -1,4 +1,5 @@
-"""NVIDIA's own compiler takes every device function, for every type and two kinds of GPUs; that needs no GPU.
+"""NVIDIA's own compiler takes every device function, for narrow values and indices, and with ``--all`` for every type and two
+kinds of GPUs; that needs no GPU.
 
 ``nvidia-cuda-nvrtc``, which the ``test`` extra brings on Linux, holds the compiler.
 """
@@ -57,10 +58,13 @@ def text_of(size_of, read, program):
     return room.raw
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", pytest.param("sm_90", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("architecture", "values"), [
+    pytest.param("sm_80", ("Half",), id="sm_80-Half"),
+    *(pytest.param(one, device_library.VALUES, id=one, marks=pytest.mark.thorough) for one in ("sm_80", "sm_90"))])
 @pytest.mark.parametrize("group", range(GROUPS))
-def test_every_device_function_compiles(nvrtc, architecture, group):
-    source, symbols = device_library.program(sorted(device_library.kernels())[group::GROUPS])
+def test_every_device_function_compiles(nvrtc, architecture, values, group):
+    """In half precision with wide indices, where a function takes it, and in single precision with narrow ones."""
+    source, symbols = device_library.program(sorted(device_library.kernels())[group::GROUPS], values)
     code, said = compile_for(nvrtc, source, architecture)
     assert said == ""  # not even a warning
     assert all(symbol.encode() + b"\0" in code for symbol in symbols.values())

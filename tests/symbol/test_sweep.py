@@ -17,17 +17,13 @@ from sparsekit.ndarray.functions import invoke_update
 from sparsekit.ops.update.update import Update
 from sparsekit.symbol.node import SymbolNode
 from sparsekit.symbol.symbol import Symbol
-from tests.sampling import chosen
-from tests.sweeping import CPU, OPS, combinations, listed, stores
-
-#: Of the combinations that no row declares with several sparse inputs, one in so many is tried.
-ONE_IN = 20
+from tests.sweeping import CPU, OPS, described, listed, stores, tried
 
 
 def cases():
     for name, op in sorted(OPS.items()):
         for number, (arrays, attrs) in enumerate(op.sample()):
-            yield pytest.param(op, arrays, attrs, id=f"{name}-{number}")
+            yield pytest.param(op, arrays, attrs, list(tried(op, number, arrays, attrs)), id=f"{name}-{number}")
 
 
 def states_of(op, attrs):
@@ -35,12 +31,6 @@ def states_of(op, attrs):
     call = op.bind(attrs)
     weights = op.weights(call.attrs) if isinstance(op, Update) else ()
     return [place for place in op.written(call.attrs) if place not in weights]
-
-
-def described(array):
-    """An array to the bit: storage type, element type, shape, and its components."""
-    parts = [getattr(array._store, name) for name in getattr(array._store, "components", ())] or [array._store]
-    return array.stype, str(array.dtype), array.shape, *((str(part.dtype), part.tobytes()) for part in parts)
 
 
 def observed(run):
@@ -114,13 +104,10 @@ def forget_warnings():
     dispatch._warned.clear()
 
 
-@pytest.mark.parametrize(("op", "arrays", "attrs"), list(cases()))
-def test_called_and_as_a_symbol_it_is_one(op, arrays, attrs):
+@pytest.mark.parametrize(("op", "arrays", "attrs", "combinations"), list(cases()))
+def test_called_and_as_a_symbol_it_is_one(op, arrays, attrs, combinations):
     if op.bind(attrs).visible == 0:
         assert op.name == "reset_arrays"  # the only one that gives nothing, so that no symbol can stand for its result
         return
-    for stypes in combinations(arrays):
-        declared = op.find_rule(stypes, op.bind(attrs).attrs) is not None
-        if not declared and len(stypes) - stypes.count("default") > 1 and not chosen(f"{op.name} {stypes}", ONE_IN):
-            continue  # as in core/test_sweep.py
+    for stypes in combinations:
         assert symbolic(op, arrays, attrs, stypes) == imperative(op, arrays, attrs, stypes), stypes

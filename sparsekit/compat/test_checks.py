@@ -341,8 +341,9 @@ def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None 
         Fraction of the elements or rows that are stored; random by default.
     dtype : dtype, optional
         float32 by default.
-    distribution : {"uniform"}, optional
-        MXNet's ``"powerlaw"`` is not supported.
+    distribution : {"uniform", "powerlaw"}, optional
+        Of csr arrays.  With ``"powerlaw"`` each row stores about twice as many elements as the row before, from its first
+        column on, until ``density`` is used up; the rows after it store one element each.
     data_init : float, optional
         Value of all stored elements; random by default.
     rsp_indices : sequence of int, optional
@@ -353,8 +354,8 @@ def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None 
         Has no effect: the columns of each row of a csr array are sorted.
     ctx : Context, optional
     """
-    if distribution not in (None, "uniform"):
-        raise ArgumentError(f"distribution must be 'uniform', got {distribution!r}.", hint="leave distribution out.")
+    if distribution not in (None, "uniform", "powerlaw"):
+        raise ArgumentError(f"distribution must be 'uniform' or 'powerlaw', got {distribution!r}.", hint="leave it out.")
     draw = generator()
     density = draw.random() if density is None else density
     if not 0 <= density <= 1:
@@ -371,11 +372,26 @@ def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None 
         return nd.sparse.row_sparse_array((values, rows), shape=tuple(shape), dtype=dtype, ctx=ctx), (values, rows)
     if stype != "csr":
         raise StorageTypeError(f"stype must be 'csr' or 'row_sparse', got {stype!r}.", hint="use nd.array for dense arrays.")
-    stored = draw.random(tuple(shape)) < density
-    columns = np.nonzero(stored)[1]
-    starts = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+    columns, starts = _doubling(*shape, density) if distribution == "powerlaw" else _scattered(shape, density)
     made = nd.sparse.csr_matrix((drawn((len(columns),)), columns, starts), shape=tuple(shape), dtype=dtype, ctx=ctx)
     return made, (made.indptr, made.indices, made.data)
+
+
+def _scattered(shape: Sequence[int], density: float) -> tuple[Array, Array]:
+    """Columns and row starts of elements anywhere in a matrix."""
+    stored = generator().random(tuple(shape)) < density
+    return np.nonzero(stored)[1], np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+
+
+def _doubling(rows: int, columns: int, density: float) -> tuple[Array, Array]:
+    """Columns and row starts of rows that begin with 2, 4, 8 … elements as long as there are some, and with one behind that."""
+    total = int(rows * columns * density)
+    more = np.cumsum(np.minimum(columns, 2 ** np.minimum(np.arange(1, rows + 1), 62)) - 1)
+    if total < 2 * rows or more[-1] < total - rows:
+        raise ShapeError(f"A power law stores {2 * rows} to {rows + more[-1]} elements in a matrix of shape {(rows, columns)}, "
+                         f"got {total}.", hint="choose another density.")
+    starts = np.concatenate([[0], np.arange(1, rows + 1) + np.minimum(more, total - rows)])
+    return np.arange(total) - np.repeat(starts[:-1], np.diff(starts)), starts
 
 
 def create_sparse_array(shape: Sequence[int], stype: str, data_init: float | None = None,

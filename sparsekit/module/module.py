@@ -113,6 +113,7 @@ class Module(ParameterModule):
         self._aux_names = symbol.list_auxiliary_states()
         self._data_shapes: Any = None
         self._label_shapes: Any = None
+        self._grad_req: Any = None
 
     # files
 
@@ -224,7 +225,7 @@ class Module(ParameterModule):
             self._symbol, self._context, self._work_load_list, data, labels, self._param_names, for_training, inputs_need_grad,
             shared, self._fixed_param_names, grad_req, self._state_names)
         self._connect_params(group, shared_module)
-        self._exec_group, self._data_shapes, self._label_shapes = group, data, labels
+        self._exec_group, self._data_shapes, self._label_shapes, self._grad_req = group, data, labels, grad_req
         self.for_training, self.inputs_need_grad, self.binded = for_training, inputs_need_grad, True
         if shared_module is not None and shared_module.optimizer_initialized:
             self.borrow_optimizer(shared_module)

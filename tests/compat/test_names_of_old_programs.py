@@ -211,9 +211,13 @@ def test_random_sparse_arrays_are_what_their_parts_say():
     assert (array.indptr.asnumpy() == starts.asnumpy()).all()
     assert (array.indices.asnumpy() == columns.asnumpy()).all()
     assert mx.test_utils.rand_sparse_ndarray((5, 3), "csr", density=1.0)[0].asnumpy().all()
-    for arguments in ({"density": 2}, {"distribution": "powerlaw"}):
+    rows = mx.test_utils.rand_sparse_ndarray((6, 9), "csr", density=0.5, distribution="powerlaw")[0]
+    assert np.diff(rows.indptr.asnumpy()).tolist() == [2, 4, 8, 9, 3, 1]
+    assert rows[2].indices.asnumpy().tolist() == list(range(8))
+    for arguments in ({"density": 2}, {"distribution": "normal"}, {"density": 0.4, "distribution": "powerlaw"},
+                      {"density": 1, "distribution": "powerlaw", "shape": (2, 90)}):
         with pytest.raises(mx.MXNetError):
-            mx.test_utils.rand_sparse_ndarray((5, 3), "csr", **arguments)
+            mx.test_utils.rand_sparse_ndarray(**{"shape": (5, 3), "stype": "csr", **arguments})
     with pytest.raises(mx.MXNetError):
         mx.test_utils.rand_sparse_ndarray((5, 3), "default")
 

@@ -298,3 +298,17 @@ def test_checks_by_chance_see_a_wrong_generator():
     assert not mx.test_utils.mean_check(lambda n: draw.normal(2.2, 3, n), 2, 3, 10_000)
     assert mx.test_utils.var_check(lambda n: draw.normal(2, 3, n), 3, 10_000)
     assert not mx.test_utils.var_check(lambda n: draw.normal(2, 3.3, n), 3, 10_000)
+
+
+def test_optimizers_are_compared_on_several_weights_at_once():
+    shapes = [(2, 3), (4,)]
+    one, many = mx.optimizer.LAMB(), mx.optimizer.LAMB()
+    mx.test_utils.compare_optimizer(one, many, shapes, "float32", ntensors=2)
+    with pytest.raises(AssertionError):
+        mx.test_utils.compare_optimizer(mx.optimizer.LAMB(), mx.optimizer.LAMB(learning_rate=1), shapes, "float32", ntensors=2)
+    with pytest.raises(mx.MXNetError, match="2 shapes for 1 tensors"):
+        mx.test_utils.compare_optimizer(one, many, shapes, "float32")
+
+
+def test_there_is_one_dict_of_features():
+    assert mx.runtime.Features() is mx.runtime.Features()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .types import DType
 
 
-__all__ = ["ELEMENT_TYPES", "MOST_AXES", "element_type", "joint_type"]
+__all__ = ["ELEMENT_TYPES", "MOST_AXES", "element_type", "is_left_out", "joint_type"]
 
 #: In the order of their numbers in MXNet's files.
 ELEMENT_TYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
@@ -43,6 +43,11 @@ def element_type(dtype: object, default: object = "float32") -> DType:  # object
         raise DTypeError(f"Arrays must hold real numbers or integers, got {found}.",
                          hint=f"cast to one of {', '.join(ELEMENT_TYPES)} first.")
     return found.newbyteorder("=")
+
+
+def is_left_out(dtype: object) -> bool:  # object: as above
+    """Whether no element type is asked for: None, or its name in symbols.  (``np.dtype("float64") == None`` is true.)"""
+    return dtype is None or (isinstance(dtype, str) and dtype in ("None", "_Null"))
 
 
 def joint_type(*dtypes: DType) -> DType:

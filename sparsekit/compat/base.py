@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -9,13 +10,16 @@ import numpy as np
 
 from ..base.errors import NotImplementedForSymbol
 
-__all__ = ["NotImplementedForSymbol", "classproperty", "integer_types", "mx_real_t", "numeric_types", "py_str", "string_types"]
+__all__ = ["NotImplementedForSymbol", "classproperty", "data_dir", "integer_types", "mx_real_t", "numeric_types", "py_slice",
+           "py_str", "string_types"]
 
 #: Default element type of arrays.
 mx_real_t = np.float32
 integer_types = (int, np.int32, np.int64)
 numeric_types = (float, int, np.generic)
 string_types = (str,)
+#: Programs whose star imports hide ``slice`` take it from ``mxnet.ndarray.ndarray``.
+py_slice = slice
 
 
 T = TypeVar("T")
@@ -30,6 +34,16 @@ class classproperty(Generic[T]):
 
     def __get__(self, instance: object, owner: type) -> T:  # object: an instance of that class, or None
         return self.fget(owner)
+
+
+def _as_list(obj: object) -> list[Any] | tuple[Any, ...]:  # Any: items of all kinds
+    """The list or tuple itself, or anything else in a list."""
+    return obj if isinstance(obj, (list, tuple)) else [obj]
+
+
+def data_dir() -> str:
+    """The folder for what programs download: that of ``MXNET_HOME``, or ``~/.mxnet``."""
+    return os.environ.get("MXNET_HOME") or os.path.join(os.path.expanduser("~"), ".mxnet")
 
 
 def py_str(x: bytes | str) -> str:

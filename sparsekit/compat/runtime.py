@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from ..base.context import num_gpus
 from ..base.errors import UnknownNameError
@@ -37,7 +37,7 @@ def feature_list() -> list[Feature]:
 
 
 class Features(dict[str, Feature]):
-    """A dict of the features by name.
+    """A dict of the features by name; there is one, which every call returns.
 
     Examples
     --------
@@ -45,6 +45,14 @@ class Features(dict[str, Feature]):
     >>> mx.runtime.Features().is_enabled("PROFILER")
     True
     """
+
+    _made: Self | None = None
+
+    def __new__(cls) -> Self:
+        """The one that has been made, if one has."""
+        if cls._made is None:
+            cls._made = super().__new__(cls)
+        return cls._made
 
     def __init__(self) -> None:
         super().__init__({feature.name: feature for feature in feature_list()})

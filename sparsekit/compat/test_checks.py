@@ -218,28 +218,42 @@ def compare_ndarray_tuple(t1: object, t2: object, rtol: float | None = None, ato
         assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
 
 
-def compare_optimizer(opt1: Optimizer, opt2: Optimizer, shape: tuple[int, ...], dtype: DTypeLike, w_stype: str = "default",
-                      g_stype: str = "default", rtol: float = 1e-4, atol: float = 1e-5, compare_states: bool = True) -> None:
+def compare_optimizer(opt1: Optimizer, opt2: Optimizer, shape: tuple[int, ...] | list[tuple[int, ...]], dtype: DTypeLike,
+                      w_stype: str = "default", g_stype: str = "default", rtol: float = 1e-4, atol: float = 1e-5,
+                      compare_states: bool = True, ntensors: int = 1) -> None:
     """Raise AssertionError unless one step of two optimizers results in the same weight and states.
 
-    ``opt1`` updates a dense weight, and ``opt2`` a weight and gradient of the storage types ``w_stype`` and ``g_stype``.
+    ``opt1`` updates a dense weight, and ``opt2`` a weight and gradient of the storage types ``w_stype`` and ``g_stype``.  For
+    a list of ``ntensors`` shapes ``opt1`` updates one dense weight after the other, and ``opt2`` all of them in one call.
     """
-    pairs = []
-    for stype, density in ((w_stype, 1.0), (g_stype, None)):
-        if stype == "default":
-            other = nd.random.uniform(shape=shape, dtype=dtype)
-        else:
-            other = rand_sparse_ndarray(shape, stype, density=density, dtype=dtype)[0]
-        pairs.append((other.tostype("default").copy(), other))
-    (w1, w2), (g1, g2) = pairs
-    state1, state2 = opt1.create_state_multi_precision(0, w1), opt2.create_state_multi_precision(0, w2)
+    shapes = shape if isinstance(shape, list) else [shape]
+    if len(shapes) != ntensors:
+        raise ShapeError(f"There are {len(shapes)} shapes for {ntensors} tensors.", hint="ntensors is their number.")
+    pairs = [[_dense_and_other(one, stype, density, dtype) for one in shapes]
+             for stype, density in ((w_stype, 1.0), (g_stype, None))]
+    (w1, w2), (g1, g2) = (zip(*some, strict=True) for some in pairs)
+    states1 = tuple(opt1.create_state_multi_precision(place, weight) for place, weight in enumerate(w1))
+    states2 = tuple(opt2.create_state_multi_precision(place, weight) for place, weight in enumerate(w2))
     if compare_states:
-        compare_ndarray_tuple(state1, state2)
-    opt1.update_multi_precision(0, w1, g1, state1)
-    opt2.update_multi_precision(0, w2, g2, state2)
+        compare_ndarray_tuple(states1, states2)
+    for place, one in enumerate(zip(w1, g1, states1, strict=True)):
+        opt1.update_multi_precision(place, *one)
+    if isinstance(shape, list):
+        opt2.update_multi_precision(list(range(ntensors)), list(w2), list(g2), list(states2))
+    else:
+        opt2.update_multi_precision(0, w2[0], g2[0], states2[0])
     if compare_states:
-        compare_ndarray_tuple(state1, state2, rtol, atol)
-    assert_almost_equal(w1, w2, rtol=rtol, atol=atol)
+        compare_ndarray_tuple(states1, states2, rtol, atol)
+    compare_ndarray_tuple(w1, w2, rtol, atol)
+
+
+def _dense_and_other(shape: tuple[int, ...], stype: str, density: float | None, dtype: DTypeLike) -> tuple[NDArray, NDArray]:
+    """The same random values as a dense array and as one of a storage type."""
+    if stype == "default":
+        other = nd.random.uniform(shape=shape, dtype=dtype)
+    else:
+        other = rand_sparse_ndarray(shape, stype, density=density, dtype=dtype)[0]
+    return other.tostype("default").copy(), other
 
 
 def same_array(array1: NDArray, array2: NDArray) -> bool:
@@ -341,8 +355,9 @@ def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None 
         Fraction of the elements or rows that are stored; random by default.
     dtype : dtype, optional
         float32 by default.
-    distribution : {"uniform"}, optional
-        MXNet's ``"powerlaw"`` is not supported.
+    distribution : {"uniform", "powerlaw"}, optional
+        Of csr arrays.  With ``"powerlaw"`` each row stores about twice as many elements as the row before, from its first
+        column on, until ``density`` is used up; the rows after it store one element each.
     data_init : float, optional
         Value of all stored elements; random by default.
     rsp_indices : sequence of int, optional
@@ -353,8 +368,8 @@ def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None 
         Has no effect: the columns of each row of a csr array are sorted.
     ctx : Context, optional
     """
-    if distribution not in (None, "uniform"):
-        raise ArgumentError(f"distribution must be 'uniform', got {distribution!r}.", hint="leave distribution out.")
+    if distribution not in (None, "uniform", "powerlaw"):
+        raise ArgumentError(f"distribution must be 'uniform' or 'powerlaw', got {distribution!r}.", hint="leave it out.")
     draw = generator()
     density = draw.random() if density is None else density
     if not 0 <= density <= 1:
@@ -371,11 +386,26 @@ def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None 
         return nd.sparse.row_sparse_array((values, rows), shape=tuple(shape), dtype=dtype, ctx=ctx), (values, rows)
     if stype != "csr":
         raise StorageTypeError(f"stype must be 'csr' or 'row_sparse', got {stype!r}.", hint="use nd.array for dense arrays.")
-    stored = draw.random(tuple(shape)) < density
-    columns = np.nonzero(stored)[1]
-    starts = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+    columns, starts = _doubling(shape[0], shape[1], density) if distribution == "powerlaw" else _scattered(shape, density)
     made = nd.sparse.csr_matrix((drawn((len(columns),)), columns, starts), shape=tuple(shape), dtype=dtype, ctx=ctx)
     return made, (made.indptr, made.indices, made.data)
+
+
+def _scattered(shape: Sequence[int], density: float) -> tuple[Array, Array]:
+    """Columns and row starts of elements anywhere in a matrix."""
+    stored = generator().random(tuple(shape)) < density
+    return np.nonzero(stored)[1], np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+
+
+def _doubling(rows: int, columns: int, density: float) -> tuple[Array, Array]:
+    """Columns and row starts of rows that begin with 2, 4, 8 … elements as long as there are some, and with one behind that."""
+    total = int(rows * columns * density)
+    more = np.cumsum(np.minimum(columns, 2 ** np.minimum(np.arange(1, rows + 1), 62)) - 1)
+    if total < 2 * rows or more[-1] < total - rows:
+        raise ShapeError(f"A power law stores {2 * rows} to {rows + more[-1]} elements in a matrix of shape {(rows, columns)}, "
+                         f"got {total}.", hint="choose another density.")
+    starts = np.concatenate([[0], np.arange(1, rows + 1) + np.minimum(more, total - rows)])
+    return np.arange(total) - np.repeat(starts[:-1], np.diff(starts)), starts
 
 
 def create_sparse_array(shape: Sequence[int], stype: str, data_init: float | None = None,

@@ -97,6 +97,10 @@ class Trainer:
     >>> trainer.step(batch_size=4)
     """
 
+    # what loops of programs for MXNet ask before a step of their own: a trainer connects when it is made
+    _kv_initialized = True
+    _params_to_init: Sequence[Parameter] = ()
+
     def __init__(self, params: ParameterDict | Mapping[str, Parameter] | Sequence[Parameter], optimizer: str | Optimizer,
                  optimizer_params: dict[str, Any] | None = None, kvstore: object = "device",
                  compression_params: dict[str, Any] | None = None, update_on_kvstore: bool | None = None) -> None:
@@ -109,7 +113,7 @@ class Trainer:
         self._tables = UpdateTables()
         self._kvstore_asked, self._update_asked, self._compression_asked = kvstore, update_on_kvstore, compression_params
         self._kvstore: Any = None
-        self._update_on_kvstore = False
+        self._update_on_kvstore: bool | None = None
         self._servers: TrainerServers | None = None
         self._connect()
 
@@ -156,7 +160,7 @@ class Trainer:
                                        hint="leave compression_params out.")
             self._kvstore.set_gradient_compression(self._compression_asked)
         if self._kvstore is None:
-            self._update_on_kvstore = False
+            self._update_on_kvstore = None
             return
         if far:
             self._servers = TrainerServers(self, self._kvstore, self._update_asked)

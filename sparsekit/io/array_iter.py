@@ -13,6 +13,7 @@ from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..base.rng import generator
 from ..core import hooks
+from ..core.indices import notice
 from ..ndarray import NDArray, array, wrap
 from ..ndarray.functions import F
 from .data import DataBatch, DataDesc, DataIter
@@ -64,8 +65,8 @@ class NDArrayIter(DataIter):
     """Iterate over arrays in batches, in the storage types of the arrays.
 
     Differences from MXNet: sparse arrays work with every ``last_batch_handle``; partial and shuffled batches stay sparse;
-    all arrays must have the same number of rows; ``batch.index`` holds the row numbers; shuffling uses the generator of
-    ``mx.random.seed`` and does not change the arrays.
+    arrays of different lengths are refused, and labels that are longer than the data give a warning; ``batch.index`` holds
+    the row numbers; shuffling uses the generator of ``mx.random.seed`` and does not change the arrays.
 
     Parameters
     ----------
@@ -100,7 +101,8 @@ class NDArrayIter(DataIter):
     ------
     ShapeError
         If ``batch_size`` is not an integer of at least 1, if the layout has no N, or if the arrays have different numbers of
-        rows or none.
+        rows or none.  Labels that are longer than the data give an ``IndexWarning``; ``config.indices = "error"`` makes this an
+        error.
     DTypeError
         If an argument is not an array.
     StorageTypeError
@@ -144,7 +146,7 @@ class NDArrayIter(DataIter):
         return axis if axis < x.ndim else 0
 
     def _count(self) -> int:
-        """The common number of rows; raises if the arrays do not have one."""
+        """The number of rows of the data; raises if the arrays differ in it, but for labels behind the last row of the data."""
         if not self.data:
             raise ShapeError("There is no data to iterate over.", hint="pass at least one array.")
         counts = {}
@@ -156,10 +158,13 @@ class NDArrayIter(DataIter):
                 raise StorageTypeError(f"The batch axis of the {one.stype} array {name!r} must be its first, not axis {axis}.",
                                        hint="use a layout that begins with N.")
             counts[name] = one.shape[axis]
+        found, hint = next(iter(counts.values())), "pass one label for each row of data."
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{name} {count}" for name, count in counts.items())
-            raise ShapeError(f"The arrays have different numbers of rows: {listed}.", hint="pass one label for each row of data.")
-        found = next(iter(counts.values()))
+            problem = f"The arrays have different numbers of rows: {listed}"
+            if min(counts.values()) < found or any(counts[name] != found for name, _ in self.data):
+                raise ShapeError(f"{problem}.", hint=hint)
+            notice("NDArrayIter", f"{problem}; the first {found} are read", hint, ShapeError)
         if not found:
             raise ShapeError("The arrays must have at least one row.", hint="check the shapes of the arrays.")
         return int(found)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import DTypeError, ModuleStateError, ParameterError, ParameterNameError, ShapeError, UnsupportedError
+from ..base.errors import DTypeError, ModuleStateError, ParameterError, ParameterNameError, ShapeError, expected
 from ..base.warn import warn_user
 from ..io import DataDesc
 
 if TYPE_CHECKING:
+    from ..base.context import Context
     from ..symbol.symbol import Symbol
 
 
-__all__ = ["check_input_names", "check_values", "described", "refuse_groups", "require", "warn_of_labels"]
+__all__ = ["check_input_names", "check_values", "described", "groups_of", "require", "warn_of_labels"]
 
 #: Attributes of a module that is prepared; the message if one is False, and the call that sets it.
 STEPS = {"binded": ("is not bound", "call bind(data_shapes, label_shapes) first."),
@@ -49,11 +50,34 @@ def check_input_names(symbol: Symbol, names: list[str], kind: str, throw: bool) 
         warn_user(f"{message} Did you mean one of:\n\t{listed}", UserWarning)
 
 
-def refuse_groups(group2ctxs: object) -> None:
-    """Raise ``UnsupportedError`` for an option that only several devices need."""
-    if group2ctxs:
-        raise UnsupportedError("group2ctxs is not supported: the whole graph of a symbol runs on one context.",
-                               hint="leave it out; context=[…] runs a part of each batch on each context.")
+def groups_of(group2ctxs: object, count: int) -> list[dict[str, Context] | None]:
+    """``group2ctxs`` of a module for each of its contexts.
+
+    Parameters
+    ----------
+    group2ctxs : dict, list of dict, or None
+        Names of groups and their contexts: one context, or one for each context of the module.
+    count : int
+        Number of contexts of the module.
+
+    Raises
+    ------
+    ParameterError
+        If there is not one for each context of the module.
+    """
+    hint = "give one for each context of the module."
+    if group2ctxs is None or isinstance(group2ctxs, (list, tuple)):
+        found = [None] * count if group2ctxs is None else list(group2ctxs)
+        if len(found) != count:
+            raise ParameterError(f"There are {len(found)} group2ctxs for {count} contexts.", hint=hint)
+        return found
+    if not isinstance(group2ctxs, dict):
+        raise DTypeError(expected("group2ctxs", "a dict or a list of dicts", group2ctxs), hint=hint)
+    blocks = {name: given if isinstance(given, (list, tuple)) else [given] for name, given in group2ctxs.items()}
+    for name, block in blocks.items():
+        if len(block) not in (1, count):
+            raise ParameterError(f"Group {name} has {len(block)} contexts, and the module has {count}.", hint=hint)
+    return [{name: block[place % len(block)] for name, block in blocks.items()} for place in range(count)]
 
 
 def described(shapes: object, what: str) -> list[DataDesc]:

@@ -17,6 +17,7 @@ from .checks import require
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ..base.context import Context
     from ..core.types import Gradients
     from ..metric.base import EvalMetric
     from ..ndarray.ndarray import NDArray
@@ -66,6 +67,8 @@ class DataParallelExecutorGroup:
         Group with which parameters and gradients are shared.
     fixed_param_names, state_names : list of str
     grad_req : str, list or dict
+    group2ctxs : list of dict, optional
+        For each context, the contexts of the groups of the symbol.
 
     Attributes
     ----------
@@ -79,7 +82,9 @@ class DataParallelExecutorGroup:
     def __init__(self, symbol: Symbol, contexts: list[Any], workload: Sequence[float], data_shapes: list[DataDesc],
                  label_shapes: list[DataDesc] | None, param_names: list[str], for_training: bool, inputs_need_grad: bool,
                  shared_group: DataParallelExecutorGroup | None = None, fixed_param_names: Sequence[str] = (),
-                 grad_req: Requests = "write", state_names: Sequence[str] = ()) -> None:
+                 grad_req: Requests = "write", state_names: Sequence[str] = (),
+                 group2ctxs: Sequence[dict[str, Context] | None] | None = None) -> None:
+        self.group2ctxs = [None] * len(contexts) if group2ctxs is None else group2ctxs
         self.symbol, self.contexts, self.workload, self.param_names = symbol, contexts, workload, param_names
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
         self.fixed_param_names, self.state_names = list(fixed_param_names), list(state_names)
@@ -157,8 +162,9 @@ class DataParallelExecutorGroup:
             declared = dtype_of(attrs.get(name, {}).get("__dtype__", "-1"))
             types[name] = types[name] if declared is None else declared
         shared = None if shared_group is None else shared_group.execs[place]
-        made = self.symbol.simple_bind(ctx=self.contexts[place], grad_req=self.grad_req, type_dict=types,
-                                       shared_arg_names=self.param_names, shared_exec=shared, **self._input_shapes(place))
+        made = self.symbol.simple_bind(
+            ctx=self.contexts[place], grad_req=self.grad_req, type_dict=types, group2ctx=self.group2ctxs[place],
+            shared_arg_names=self.param_names, shared_exec=shared, **self._input_shapes(place))
         if shared is not None:
             _check_shared(self.param_names, made, shared)
         return made

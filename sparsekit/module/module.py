@@ -20,7 +20,7 @@ from .checks import (
     check_labels,
     check_values,
     described,
-    refuse_groups,
+    groups_of,
     require,
     warn_of_labels,
 )
@@ -67,8 +67,8 @@ class Module(ParameterModule):
         Parameters that are not trained.
     state_names : list of str, optional
         Arguments that ``set_states`` sets; initially zero.
-    group2ctxs : optional
-        Not supported.
+    group2ctxs : dict or list of dict, optional
+        Contexts of CPUs for the groups of ``AttrScope(ctx_group=…)``: where arrays are said to be.  The graph runs as without.
     compression_params : dict, optional
         Arguments of ``DistKVStore.set_gradient_compression``.  With any other store, ``init_optimizer`` raises an error.
 
@@ -78,7 +78,7 @@ class Module(ParameterModule):
         If the symbol has no argument with one of the names (for labels, this is a warning), or the numbers of contexts and
         work loads differ.
     UnsupportedError
-        For ``group2ctxs``.
+        If ``group2ctxs`` names a GPU; by ``bind``.
 
     Examples
     --------
@@ -96,8 +96,8 @@ class Module(ParameterModule):
         if not isinstance(symbol, Symbol):
             raise DTypeError(expected("symbol", "a Symbol", type(symbol)),
                              hint="define it with mx.sym; use gluon.Trainer for a Gluon block.")
-        refuse_groups(group2ctxs)
         super().__init__(logger, symbol, [context] if isinstance(context, Context) else list(context))
+        self._group2ctxs = groups_of(group2ctxs, len(self._context))
         self._compression_params = compression_params
         self._work_load_list = [1] * len(self._context) if work_load_list is None else list(work_load_list)
         if len(self._work_load_list) != len(self._context) or not self._context:
@@ -113,6 +113,7 @@ class Module(ParameterModule):
         self._aux_names = symbol.list_auxiliary_states()
         self._data_shapes: Any = None
         self._label_shapes: Any = None
+        self._grad_req: Any = None
 
     # files
 
@@ -222,9 +223,9 @@ class Module(ParameterModule):
             self._sync()
         group = DataParallelExecutorGroup(
             self._symbol, self._context, self._work_load_list, data, labels, self._param_names, for_training, inputs_need_grad,
-            shared, self._fixed_param_names, grad_req, self._state_names)
+            shared, self._fixed_param_names, grad_req, self._state_names, self._group2ctxs)
         self._connect_params(group, shared_module)
-        self._exec_group, self._data_shapes, self._label_shapes = group, data, labels
+        self._exec_group, self._data_shapes, self._label_shapes, self._grad_req = group, data, labels, grad_req
         self.for_training, self.inputs_need_grad, self.binded = for_training, inputs_need_grad, True
         if shared_module is not None and shared_module.optimizer_initialized:
             self.borrow_optimizer(shared_module)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..kvstore import KVStoreBase
     from ..ndarray.ndarray import NDArray
-    from ..optimizer import Optimizer
+    from ..optimizer import Optimizer, Updater
     from ..symbol.symbol import Symbol
     from .types import Logger, OptimizerLike, OptimizerParams
 
@@ -253,6 +253,11 @@ class ParameterModule(BaseModule):
     def _kvstore(self) -> KVStoreBase | None:
         """The store of the parameters, under the name that programs for MXNet use."""
         return None if self._steps is None else self._steps.kvstore
+
+    @property
+    def _updater(self) -> Updater | None:
+        """What makes the steps unless the store does, under the name that programs for MXNet use."""
+        return None if self._steps is None else self._steps.updater
 
     # files
 

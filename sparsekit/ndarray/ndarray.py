@@ -421,6 +421,16 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
             node.settle()
         return node.grad
 
+    @property
+    def _fresh_grad(self) -> bool:
+        """Whether a backward pass has computed the gradient since it was set to False: trainers of programs for MXNet do so."""
+        return self._entry is not None and self._entry[0].fresh
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, value: bool) -> None:
+        if self._entry is not None and isinstance(self._entry[0], Variable):
+            self._entry[0].fresh = bool(value)
+
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
         """Make a gradient buffer, so that ``backward`` fills it.
 

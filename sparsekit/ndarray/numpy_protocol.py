@@ -184,6 +184,13 @@ def _reduction(name: str) -> Callable[..., Any]:
     return function
 
 
+def _place(name: str) -> Callable[..., Any]:
+    def function(a: NDArray, axis: object = None, *rest: object, keepdims: object = False, **others: object) -> object:
+        return _other() if rest or others else getattr(F, name)(a, axis=axis, keepdims=bool(keepdims))
+
+    return function
+
+
 def _elementwise(name: str, *names: str) -> Callable[..., Any]:
     """An operator whose attributes ``names`` come as further arguments."""
 
@@ -250,7 +257,7 @@ def _size(a: NDArray, axis: int | None = None) -> int:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _reduction(name) for name in ("sum", "mean", "max", "min", "prod", "nansum", "nanprod")},
-    "amax": _reduction("max"), "amin": _reduction("min"),
+    "argmax": _place("argmax"), "argmin": _place("argmin"), "amax": _reduction("max"), "amin": _reduction("min"),
     "shape": lambda a: a.shape, "ndim": lambda a: a.ndim, "size": _size,
     "copy": _elementwise("identity"), "ones_like": _elementwise("ones_like"), "zeros_like": _elementwise("zeros_like"),
     "linalg.norm": _norm, "fix": _elementwise("fix"),

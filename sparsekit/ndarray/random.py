@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.arguments import strict
 from ..base.context import Context
+from ..base.dtypes import is_left_out
 from ..base.entry import entries
 from ..base.errors import ArgumentError, DTypeError, ShapeError, SparsekitError, expected
 from ..base.lazy import lazy
@@ -39,7 +40,7 @@ if not TYPE_CHECKING:
 
 
 def _type_name(dtype: DTypeLike) -> str:
-    return "None" if dtype in (None, "None") else np.dtype(dtype).name
+    return "None" if is_left_out(dtype) else np.dtype(dtype).name
 
 
 def _created(op_name: str, attrs: dict[str, Any], shape: ShapeLike | None, dtype: DTypeLike, ctx: Context | None,

@@ -282,6 +282,7 @@ class CSRNDArray(BaseSparseNDArray):
 
     __slots__ = ()
     stype = "csr"
+    _num_aux = 2  # arrays of indices, as programs for MXNet ask
 
     @property
     def indptr(self) -> NDArray:
@@ -294,6 +295,7 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     __slots__ = ()
     stype = "row_sparse"
+    _num_aux = 1
 
     @strict
     def retain(self, indices: object) -> RowSparseNDArray:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context
 from ..base.dtypes import element_type
-from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, UnsupportedError, expected
+from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..core.partial_shapes import complete, to_user
 from ..core.spec import Spec, infer_shapes
 from ..ndarray.creation import zeros
 from ..ndarray.ndarray import NDArray
 from .executor import Executor
 from .gradients import gradient_stypes
+from .groups import checked_groups, places
 from .inference import InferredGraph, NodeStorage, declared_stype
 from .node import Entry, SymbolNode, order, variables
 from .shapes import from_user
@@ -65,12 +66,6 @@ def check_names(nodes: list[SymbolNode]) -> None:
                              "them by name.", hint="use one Variable in all places, or give each its own name.")
 
 
-def _no_groups(group2ctx: object) -> None:
-    if group2ctx:
-        raise UnsupportedError("group2ctx would place parts of the graph on several contexts.",
-                               hint="leave it out: the whole graph runs on ctx.")
-
-
 def _check_complete(facts: InferredGraph, nodes: list[SymbolNode], what: str) -> None:
     """Raise unless the shapes of these variables are known."""
     unknown = [f"{node.name}: {to_user(facts.shapes.get((node, 0)))}" for node in nodes
@@ -85,7 +80,7 @@ def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: str | Sequence[s
                 shared_arg_names: Sequence[str] | None, shared_exec: Executor | None, shared_buffer: dict[str, NDArray] | None,
                 shapes: dict[str, Any]) -> Executor:
     """An executor with arrays of zeros for whatever the shapes given lead to."""
-    _no_groups(group2ctx)
+    where = places(heads, ctx, checked_groups(group2ctx, ctx))
     arguments, states = variables(order(heads))
     leaves = [*arguments, *states]
     check_names(leaves)
@@ -97,11 +92,11 @@ def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: str | Sequence[s
     _check_complete(facts, leaves, "simple_bind")
     requests = requests_of([node.name for node in arguments], grad_req)
     into = _gradient_types(heads, facts, arguments, requests)
-    store = _Shared(ctx, shared_exec, shared_buffer, shared_arg_names)
-    args = [store.array("arg", node.name, facts.spec((node, 0))) for node in arguments]
-    grads = [None if request == "null" else store.array("grad", node.name, facts.spec((node, 0))._replace(stype=into[node]))
+    store = _Shared(where, shared_exec, shared_buffer, shared_arg_names)
+    args = [store.array("arg", node, facts.spec((node, 0))) for node in arguments]
+    grads = [None if request == "null" else store.array("grad", node, facts.spec((node, 0))._replace(stype=into[node]))
              for node, request in zip(arguments, requests, strict=True)]
-    aux = [store.array("aux", node.name, facts.spec((node, 0))) for node in states]
+    aux = [store.array("aux", node, facts.spec((node, 0))) for node in states]
     _log(heads, facts.storages, {node.name: into[node] for node, request in zip(arguments, requests, strict=True)
                                  if request != "null"})
     return Executor(heads, ctx, args, grads, requests, aux)
@@ -149,13 +144,14 @@ def _log(heads: Sequence[Entry], storages: list[NodeStorage], gradients: dict[st
 class _Shared:
     """Where arrays come from: those of another executor or a pool where they fit, else new ones."""
 
-    def __init__(self, ctx: Context, other: Executor | None, pool: dict[str, NDArray] | None,
+    def __init__(self, where: dict[SymbolNode, Context], other: Executor | None, pool: dict[str, NDArray] | None,
                  names: Sequence[str] | None) -> None:
-        self._ctx, self._pool, self._names = ctx, pool, None if names is None else set(names)
+        self._where, self._pool, self._names = where, pool, None if names is None else set(names)
         self._held = {} if other is None else {"arg": other.arg_dict, "grad": other.grad_dict, "aux": other.aux_dict}
 
-    def array(self, kind: str, name: str, spec: Spec) -> NDArray:
+    def array(self, kind: str, node: SymbolNode, spec: Spec) -> NDArray:
         """An array of that kind for a variable; one that is shared keeps its values."""
+        name = node.name
         if self._names is None or name in self._names or kind == "aux":
             held = self._held.get(kind, {}).get(name)
             if held is not None and (held.shape, held.dtype, held.stype) == (spec.shape, spec.dtype, spec.stype):
@@ -165,7 +161,7 @@ class _Shared:
         if held is not None and (held.shape, held.dtype, held.stype) == (spec.shape, spec.dtype, spec.stype):
             found: NDArray = held
             return found
-        made = zeros(spec.shape, self._ctx, spec.dtype, spec.stype)
+        made = zeros(spec.shape, self._where[node], spec.dtype, spec.stype)
         if self._pool is not None:
             self._pool[key] = made
         return made
@@ -176,14 +172,14 @@ def bind(heads: Sequence[Entry], ctx: Context, args: Sequence[NDArray] | Mapping
          aux_states: Sequence[NDArray] | Mapping[str, NDArray] | None, group2ctx: object,
          shared_exec: Executor | None = None) -> Executor:
     """An executor on the arrays given, which it reads and writes."""
-    _no_groups(group2ctx)
+    contexts = {ctx, *checked_groups(group2ctx, ctx).values()}
     arguments, states = variables(order(heads))
     names = [node.name for node in arguments]
     if isinstance(args, dict) or isinstance(args_grad, dict):
         check_names([*arguments, *states])
-    values = _arrays("args", arguments, args, ctx, False)
-    kept = _arrays("aux_states", states, aux_states, ctx, False)
-    grads = _arrays("args_grad", arguments, args_grad, ctx, True) if args_grad is not None else [None] * len(names)
+    values = _arrays("args", arguments, args, contexts, False)
+    kept = _arrays("aux_states", states, aux_states, contexts, False)
+    grads = _arrays("args_grad", arguments, args_grad, contexts, True) if args_grad is not None else [None] * len(names)
     requests = requests_of(names, grad_req)
     for place, (value, grad) in enumerate(zip(values, grads, strict=True)):
         if grad is None:
@@ -199,7 +195,7 @@ def bind(heads: Sequence[Entry], ctx: Context, args: Sequence[NDArray] | Mapping
     return Executor(heads, ctx, values, grads, requests, kept)
 
 
-def _arrays(what: str, nodes: list[SymbolNode], given: object, ctx: Context, partly: bool) -> list[Any]:
+def _arrays(what: str, nodes: list[SymbolNode], given: object, contexts: set[Context], partly: bool) -> list[Any]:
     """One array for each variable, from a list in their order or a dict by name."""
     names = [node.name for node in nodes]
     if given is None:
@@ -222,9 +218,9 @@ def _arrays(what: str, nodes: list[SymbolNode], given: object, ctx: Context, par
             continue
         if not isinstance(array, NDArray):
             raise DTypeError(f"{what} has a {type(array).__name__} for {name}.", hint="make one with mx.nd.array(…).")
-        if array.context != ctx:
-            raise ParameterError(f"{what}: {name} is on {array.context}, and the symbol is bound to {ctx}.",
-                                 hint="bring it there with as_in_context(ctx).")
+        if array.context not in contexts:
+            raise ParameterError(f"{what}: {name} is on {array.context}, and the symbol is bound to "
+                                 f"{', '.join(sorted(map(str, contexts)))}.", hint="bring it there with as_in_context(ctx).")
     return found
 
 

@@ -351,7 +351,7 @@ class Executor:
             array.as_in_context(self._ctx).astype(target.dtype, copy=False).copyto(target)
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: object) -> Executor:
-        """An executor for other shapes, which shares the arrays whose shapes stay.
+        """An executor for other shapes, which shares the arrays whose shapes stay, and the memory of dense ones that do not grow.
 
         Parameters
         ----------
@@ -464,8 +464,13 @@ def _check_change(name: str, array: NDArray, shape: tuple[int, ...], named: bool
 
 
 def _resized(array: NDArray, shape: tuple[int, ...]) -> NDArray:
-    """The array itself if the shape stays, else zeros."""
-    return array if shape == array.shape else zeros(shape, array.context, array.dtype, array.stype)
+    """The array itself if the shape stays, its first elements if a dense one does not grow, else zeros."""
+    if shape == array.shape:
+        return array
+    size = math.prod(shape)
+    if array.stype == "default" and 0 < size <= array.size:
+        return array.reshape((-1,))[:size].reshape(shape)
+    return zeros(shape, array.context, array.dtype, array.stype)
 
 
 doors(Executor)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.dtypes import element_type
+from ..base.dtypes import element_type, is_left_out
 from ..base.errors import DTypeError
 from ..base.lazy import lazy
 from ..ops.random.distributions import DISTRIBUTIONS
@@ -33,7 +33,7 @@ if not TYPE_CHECKING:
 def _draw(name: str, parameters: tuple[Any, ...], shape: ShapeLike | str | None, dtype: DTypeLike,
           kwargs: dict[str, Any]) -> Symbol:
     symbols = [isinstance(value, Symbol) for value in parameters]
-    given = {**({} if dtype in (None, "None", "_Null") else {"dtype": element_type(dtype).name}), **kwargs}
+    given = {**({} if is_left_out(dtype) else {"dtype": element_type(dtype).name}), **kwargs}
     if all(symbols):
         return getattr(F, f"_sample_{name}")(*parameters, **({} if shape is None else {"shape": shape}),
                                              **given)

@@ -391,6 +391,8 @@ class Symbol(Tensor):
         type_dict, stype_dict : dict, optional
             Element types and storage types of arguments by name.  The defaults are those that the variables declare, else
             float32 and "default".
+        group2ctx : dict, optional
+            Contexts of CPUs for the groups of ``AttrScope(ctx_group=…)``, on which arrays are said to be.
         shared_exec : Executor, optional
             Executor whose arrays are shared if they match; ``shared_arg_names`` limits this to some arguments.
         shared_buffer : dict of NDArray, optional

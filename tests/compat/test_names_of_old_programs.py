@@ -211,9 +211,13 @@ def test_random_sparse_arrays_are_what_their_parts_say():
     assert (array.indptr.asnumpy() == starts.asnumpy()).all()
     assert (array.indices.asnumpy() == columns.asnumpy()).all()
     assert mx.test_utils.rand_sparse_ndarray((5, 3), "csr", density=1.0)[0].asnumpy().all()
-    for arguments in ({"density": 2}, {"distribution": "powerlaw"}):
+    rows = mx.test_utils.rand_sparse_ndarray((6, 9), "csr", density=0.5, distribution="powerlaw")[0]
+    assert np.diff(rows.indptr.asnumpy()).tolist() == [2, 4, 8, 9, 3, 1]
+    assert rows[2].indices.asnumpy().tolist() == list(range(8))
+    for arguments in ({"density": 2}, {"distribution": "normal"}, {"density": 0.4, "distribution": "powerlaw"},
+                      {"density": 1, "distribution": "powerlaw", "shape": (2, 90)}):
         with pytest.raises(mx.MXNetError):
-            mx.test_utils.rand_sparse_ndarray((5, 3), "csr", **arguments)
+            mx.test_utils.rand_sparse_ndarray(**{"shape": (5, 3), "stype": "csr", **arguments})
     with pytest.raises(mx.MXNetError):
         mx.test_utils.rand_sparse_ndarray((5, 3), "default")
 
@@ -294,3 +298,17 @@ def test_checks_by_chance_see_a_wrong_generator():
     assert not mx.test_utils.mean_check(lambda n: draw.normal(2.2, 3, n), 2, 3, 10_000)
     assert mx.test_utils.var_check(lambda n: draw.normal(2, 3, n), 3, 10_000)
     assert not mx.test_utils.var_check(lambda n: draw.normal(2, 3.3, n), 3, 10_000)
+
+
+def test_optimizers_are_compared_on_several_weights_at_once():
+    shapes = [(2, 3), (4,)]
+    one, many = mx.optimizer.LAMB(), mx.optimizer.LAMB()
+    mx.test_utils.compare_optimizer(one, many, shapes, "float32", ntensors=2)
+    with pytest.raises(AssertionError):
+        mx.test_utils.compare_optimizer(mx.optimizer.LAMB(), mx.optimizer.LAMB(learning_rate=1), shapes, "float32", ntensors=2)
+    with pytest.raises(mx.MXNetError, match="2 shapes for 1 tensors"):
+        mx.test_utils.compare_optimizer(one, many, shapes, "float32")
+
+
+def test_there_is_one_dict_of_features():
+    assert mx.runtime.Features() is mx.runtime.Features()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 
@@ -194,6 +195,55 @@ def test_an_unknown_storage_type_of_a_parameter_fails_an_assertion(what):
 
 def test_names_are_text_whichever_way_they_arrive():
     assert mx.base.py_str(b"fc1") == mx.base.py_str("fc1") == "fc1"
+
+
+def test_helpers_of_base_that_programs_import(monkeypatch):
+    from sparsekit.base import _as_list
+    from sparsekit.ndarray.ndarray import _STORAGE_TYPE_STR_TO_ID, py_slice
+
+    made = sym.var("weight", stype="row_sparse")
+    assert made.attr("__storage_type__") == str(_STORAGE_TYPE_STR_TO_ID["row_sparse"])
+    assert [nd.zeros((2, 2)).tostype(stype)._num_aux for stype in ("row_sparse", "csr")] == [1, 2]
+    assert [_as_list(one) for one in ([1], (1, 2), 3, None)] == [[1], (1, 2), [3], [None]]
+    assert py_slice is slice
+    monkeypatch.setenv("MXNET_HOME", "models")
+    assert mx.base.data_dir() == "models"
+    monkeypatch.delenv("MXNET_HOME")
+    monkeypatch.setenv("HOME", os.path.join("home", "one"))
+    assert mx.base.data_dir() == os.path.join("home", "one", ".mxnet")
+
+
+def test_a_loop_of_a_program_may_ask_which_gradients_are_new():
+    x, y = nd.ones((2,)), nd.ones((2,))
+    for one in (x, y):
+        one.attach_grad()
+    assert (x._fresh_grad, nd.ones((2,))._fresh_grad) == (False, False)
+    with mx.autograd.record():
+        (x + y).sum().backward()
+    assert (x._fresh_grad, y._fresh_grad) == (True, True)
+    x._fresh_grad = False
+    assert (x._fresh_grad, y._fresh_grad) == (False, True)
+
+
+def test_a_trainer_says_what_loops_of_programs_ask_before_a_step():
+    parameter = mx.gluon.Parameter("x", shape=(3,))
+    parameter.initialize("zeros", ctx=mx.cpu())
+    trainer = mx.gluon.Trainer([parameter], "sgd")
+    assert (trainer._kv_initialized, list(trainer._params_to_init), trainer._update_on_kvstore) == (True, [], None)
+
+
+@pytest.mark.parametrize("on_store", [False, True])
+def test_a_module_has_the_states_of_its_optimizer_under_the_names_that_programs_use(on_store):
+    module = mx.mod.Module(sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc"), label_names=None,
+                           context=[mx.cpu(number) for number in range(1 + on_store)])
+    module.bind([("data", (4, 3))], grad_req="add")
+    assert (module._grad_req, module._updater) == ("add", None)
+    module.init_params()
+    module.init_optimizer(optimizer_params={"momentum": 0.9})
+    module.update()
+    updater = module._kvstore._updater if on_store else module._updater
+    assert len(updater.states) == 2
+    assert (module._updater is None) == on_store
 
 
 def test_star_import_of_autograd_has_its_functions():

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 
 import sparsekit as mx
-from sparsekit.base.errors import DataFileError, DTypeError, ShapeError, StorageTypeError, UnknownNameError
+from sparsekit.base.errors import DataFileError, DTypeError, IndexWarning, ShapeError, StorageTypeError, UnknownNameError
 from sparsekit.core import hooks
 from sparsekit.io import CSVIter, DataBatch, DataIter, NDArrayIter, PrefetchingIter, ResizeIter
 
@@ -199,7 +199,7 @@ def test_a_batch_larger_than_the_data_rolls_over():
 
 @pytest.mark.parametrize(("arguments", "error", "what"), [
     (([rows(3), rows(4)],), ShapeError, r"different numbers of rows: _0_data 3, _1_data 4"),
-    ((rows(3), np.arange(4)), ShapeError, "data 3, softmax_label 4"),
+    ((rows(4), np.arange(3)), ShapeError, "data 4, softmax_label 3"),
     ((rows(3), None, 0), ShapeError, "batch_size must be an integer of at least 1, got 0"),
     ((rows(3), None, 2, False, "keep"), UnknownNameError, "last_batch_handle named 'keep'"),
     ((rows(0),), ShapeError, "must have at least one row"),
@@ -213,6 +213,14 @@ def test_a_batch_larger_than_the_data_rolls_over():
 def test_what_makes_no_batches_is_refused(arguments, error, what):
     with pytest.raises(error, match=what):
         NDArrayIter(*arguments)
+
+
+def test_labels_behind_the_last_row_of_the_data_are_left_out_with_a_warning():
+    with pytest.warns(IndexWarning, match="data 3, softmax_label 5; the first 3 are read"):
+        iterator = NDArrayIter(rows(3), np.arange(5), 2)
+    assert [batch.label[0].asnumpy().tolist() for batch in iterator] == [[0, 1], [2, 0]]
+    with mx.config.set(indices="error"), pytest.raises(ShapeError, match=r"config\.indices is 'error'"):
+        NDArrayIter(rows(3), np.arange(5), 2)
 
 
 def test_getters():

@@ -70,7 +70,6 @@ def test_what_comes_too_early_is_named(call):
     (lambda: mx.mod.Module("net"), mx.DTypeError, "Symbol"),
     (lambda: mx.mod.Module(classifier(), ["x"]), mx.ParameterError, "'x' is not found"),
     (lambda: mx.mod.Module(classifier(), fixed_param_names=["fc2"]), mx.ParameterError, "'fc2' is not found"),
-    (lambda: mx.mod.Module(classifier(), group2ctxs={"a": mx.cpu()}), mx.UnsupportedError, "runs on one context"),
     (lambda: mx.mod.Module(classifier(), context=TWO, work_load_list=[1]), mx.ParameterError, "1 work loads for 2"),
     (lambda: bound(shape=(1, 6), context=TWO), mx.ShapeError, "Some splits are empty: a batch of 1"),
     (lambda: mx.mod.BucketingModule(lambda key: None), mx.ParameterError, "default_bucket_key"),

@@ -158,7 +158,7 @@ CALLS = {
     "clip": lambda x: np.clip(x, 0, 1), "concatenate": lambda x: np.concatenate([x, x]),
     "concatenate 1": lambda x: np.concatenate((x, x), axis=1), "stack": lambda x: np.stack([x, x], axis=1),
     "zeros_like": lambda x: np.zeros_like(x), "dot": lambda x: np.dot(x, np.transpose(x)), "where": lambda x: np.where(x, x, x),
-    "fix": lambda x: np.fix(x),
+    "fix": lambda x: np.fix(x), "argmax": lambda x: np.argmax(x, axis=1), "argmin": lambda x: np.argmin(x, axis=0),
 }
 DENSE_CALLS = {
     "ravel": lambda x: np.ravel(x), "squeeze": lambda x: np.squeeze(np.expand_dims(x, 0)),

@@ -126,6 +126,14 @@ def test_what_is_computed_from_the_gradient_of_shuffle_has_a_gradient():
     assert data.grad.asnumpy().tolist() == [[1, 1]] * 3
 
 
+def test_the_float64_of_an_array_is_float64():
+    dtype = np.dtype("float64")
+    assert mx.nd.random.normal(shape=(2,), dtype=dtype).dtype == dtype
+    assert mx.nd.random_normal(shape=(2,), dtype=dtype).dtype == dtype
+    assert mx.nd.softmax(mx.nd.ones((2,)), dtype=dtype).dtype == dtype
+    assert mx.sym.random.normal(shape=(2,), dtype=dtype).infer_type()[1] == [np.float64]
+
+
 def test_out_gives_shape_and_type():
     out = mx.nd.zeros((2, 3), dtype="float64")
     assert mx.nd.random.uniform(5, 6, out=out) is out

@@ -377,3 +377,13 @@ def test_a_profile_shows_the_numbers_of_a_step_with_mxnets_mark_for_no_clipping(
         step(0, mx.nd.ones((2,)), mx.nd.ones((2,)))
     assert next(record["attrs"] for record in prof.records if record["name"] == "sgd_mom_update") == {
         "lr": 0.1, "momentum": 0.9, "wd": 0.01, "rescale_grad": 1.0, "clip_gradient": -1.0, "lazy_update": True}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_noise_of_sgld_is_that_of_random_normal(dtype):
+    weight = mx.nd.zeros((3, 4), dtype=dtype)
+    mx.random.seed(5)
+    expected = mx.random.normal(0, 0.5, shape=(3, 4), dtype=dtype)
+    mx.random.seed(5)
+    mx.optimizer.SGLD(learning_rate=0.25).update(0, weight, mx.nd.zeros((3, 4), dtype=dtype), None)
+    np.testing.assert_array_equal(weight.asnumpy(), expected.asnumpy())

@@ -99,7 +99,7 @@ def test_requests_types_and_groups():
     refused(ParameterError, lambda: small().simple_bind(CPU, ["write"], data=(2, 3)), "length of the grad_req list")
     refused(DTypeError, lambda: small().simple_bind(CPU, 3, data=(2, 3)))
     refused(DTypeError, lambda: small().simple_bind(CPU, type_dict={"data": "floot"}, data=(2, 3)), "floot")
-    refused(UnsupportedError, lambda: small().simple_bind(CPU, group2ctx={"dev": mx.cpu(1)}, data=(2, 3)))
+    refused(UnsupportedError, lambda: small().simple_bind(CPU, group2ctx={"dev": mx.gpu(1)}, data=(2, 3)))
     refused(DTypeError, lambda: small().infer_type(data="floot"))
 
 

@@ -212,13 +212,18 @@ def test_reshaping_shares_what_keeps_its_shape():
     assert smaller.arg_dict["fc1_weight"] is executor.arg_dict["fc1_weight"]
     assert smaller.grad_dict["fc1_weight"] is executor.grad_dict["fc1_weight"]
     assert smaller.forward()[0].shape == (2, 3)
+    smaller.arg_dict["data"][:] = 7
+    assert (executor.arg_dict["data"].asnumpy() == 7).all(axis=1).tolist() == [True, True, False, False, False]
     both = executor.reshape(data=(2, 6), softmax_label=(2,))
     assert both.forward()[0].shape == (2, 3)
     with pytest.raises(ShapeError, match=r"unspecified argument softmax_label would change from \(5,\) to \(2,\)"):
         executor.reshape(data=(2, 6))
     with pytest.raises(ShapeError, match="allow_up_sizing"):
         executor.reshape(data=(50, 6), softmax_label=(50,))
-    assert executor.reshape(data=(50, 6), softmax_label=(50,), allow_up_sizing=True).forward()[0].shape == (50, 3)
+    larger = executor.reshape(data=(50, 6), softmax_label=(50,), allow_up_sizing=True)
+    larger.arg_dict["data"][:] = 8
+    assert larger.forward()[0].shape == (50, 3)
+    assert not (executor.arg_dict["data"].asnumpy() == 8).any()
     with pytest.raises(UnknownNameError):
         executor.reshape(nobody=(2,))
 

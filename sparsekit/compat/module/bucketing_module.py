@@ -17,7 +17,7 @@ from ...base.naming import NameManager
 from ...base.warn import warn_user
 from ...initializer import Uniform
 from ...module.base_module import BaseModule
-from ...module.checks import check_input_names, refuse_groups, require
+from ...module.checks import check_input_names, require
 from ...module.module import Module
 from ...ndarray import array
 from ...ndarray.checkpoints import load_params
@@ -52,10 +52,8 @@ class BucketingModule(BaseModule):
         ``sym_gen(bucket_key)`` returns a symbol, its data names and its label names.
     default_bucket_key : hashable
         Key of the bucket that ``bind`` binds, usually the largest.  Its network must have all the parameters.
-    logger, context, work_load_list, fixed_param_names, state_names
+    logger, context, work_load_list, fixed_param_names, state_names, group2ctxs
         As for ``Module``.
-    group2ctxs : optional
-        Not supported.
     compression_params : dict, optional
         As for ``Module``.
 
@@ -76,11 +74,10 @@ class BucketingModule(BaseModule):
         super().__init__(logger)
         if default_bucket_key is None:
             raise ParameterError("BucketingModule requires default_bucket_key.", hint="pass the key of the largest bucket.")
-        refuse_groups(group2ctxs)
         self._default_bucket_key, self._sym_gen = default_bucket_key, sym_gen
         self._arguments: dict[str, Any] = {"logger": logger, "context": context, "work_load_list": work_load_list,
                            "fixed_param_names": fixed_param_names, "state_names": state_names,
-                           "compression_params": compression_params}
+                           "group2ctxs": group2ctxs, "compression_params": compression_params}
         symbol, data_names, label_names = self._generated(default_bucket_key)
         for given, kind in ((data_names, "data"), (label_names, "label"), (state_names, "state"),
                             (fixed_param_names, "fixed_param")):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...base.dtypes import is_left_out
 from ...base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError
 from ...core import cost, infer
 from ...core.op import Op
@@ -101,7 +102,7 @@ def _masked(xp: ArrayModule, x: Array, length: Array, axis: int) -> Array:
 def _kind(attrs: Attrs, given: DType) -> DType:
     """Element type of the result: the requested one, else that of the data."""
     asked = attrs["dtype"]
-    if asked in (None, "None"):
+    if is_left_out(asked):
         return given
     made: DType = np.dtype(asked)
     if made.kind != "f":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...base.dtypes import is_left_out
 from ...base.errors import DTypeError, ShapeError, SparsekitError, expected
 from ...base.rng import generator
 from ...core import cost, infer
@@ -30,7 +31,7 @@ REAL = ("float16", "float32", "float64")
 def _kind(attrs: Attrs, allowed: tuple[str, ...] = REAL, default: str = "float32") -> DType:
     """The element type asked for; ``'None'`` is the default."""
     asked = attrs["dtype"]
-    made = np.dtype(default if asked in (None, "None") else asked)
+    made = np.dtype(default if is_left_out(asked) else asked)
     if made.name not in allowed:
         raise DTypeError(expected("dtype", f"one of {', '.join(allowed)}", asked), hint="cast the result with astype().")
     return made

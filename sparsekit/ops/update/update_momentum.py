@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...base import rng
 from ...core import cost, infer
 from ...core.op import REQUIRED
 from ...storage import RowSparse
+from ..random.distributions import DISTRIBUTIONS
 from .update import Update, apply_step, declare, example, first_type, never, rows_for, rows_of
 
 if TYPE_CHECKING:
@@ -80,7 +83,9 @@ def _langevin(k: Kernels, weight: Weight, grad: Weight, attrs: Attrs) -> Weight:
     values = rows_of(k, weight)
     rows = grad.indices if isinstance(grad, RowSparse) and attrs["lazy_update"] else slice(None)
     shape = values.shape if isinstance(rows, slice) else (rows.shape[0], *values.shape[1:])
-    values[rows] += k.xp.asarray(rng.generator().normal(0.0, math.sqrt(attrs["lr"]), shape), values.dtype)
+    kind = np.float64 if values.dtype == np.float64 else float  # the numbers of mx.random.normal in the weight's element type
+    noise = DISTRIBUTIONS["normal"].draw(rng.generator(), shape, kind(0), kind(math.sqrt(attrs["lr"])))
+    values[rows] += k.xp.asarray(noise, values.dtype)
     return weight
 
 

@@ -130,6 +130,11 @@ def test_a_loss_that_is_one_number_divides_by_one():
     assert made().explain()[0]["reason"] == "fit has not been called"
 
 
+def test_a_context_that_is_not_there_is_refused_when_the_estimator_is_made():
+    with pytest.raises(ParameterError, match=r"gpu\(100\) is not available"):
+        Estimator(mx.gluon.nn.Dense(2), mx.gluon.loss.L2Loss(), context=[mx.cpu(0), mx.gpu(100)])
+
+
 def test_several_contexts_clip_the_sum():
     with mx.config.set(densify="allow"):
         net = mx.gluon.nn.Dense(2, in_units=5, prefix="net_")

@@ -521,6 +521,9 @@ def _contexts(given: Given) -> list[Context]:
     found = [given] if isinstance(given, Context) else given
     if not isinstance(found, list) or not all(isinstance(one, Context) for one in found):
         raise ParameterError(expected("context", "a Context or a list of them", given), hint="mx.cpu(), for example.")
+    absent = next((one for one in found if one.device_type == "gpu" and one.device_id >= num_gpus()), None)
+    if absent is not None:
+        raise ParameterError(f"{absent} is not available: there are {num_gpus()} GPUs.", hint="mx.cpu(), for example.")
     return found
 
 

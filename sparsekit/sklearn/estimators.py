@@ -5,7 +5,8 @@ from __future__ import annotations
 import abc
 import numbers
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -88,20 +89,28 @@ _PARAMETERS = """
     """
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class _Estimator(BaseEstimator, abc.ABC):
-    """What the estimators have in common: they are told apart by their model, their loss and their targets."""
+    """What the estimators have in common: they are told apart by their model, their loss and their targets.
+
+    The fields are the parameters of the constructor, of which scikit-learn reads the names.
+    """
+
+    optimizer: str = "adagrad"
+    learning_rate: float = 0.3
+    alpha: float = 0.0
+    optimizer_params: dict[str, Any] | None = None
+    max_iter: int = 20
+    batch_size: int = 256
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 3
+    tol: float = 1e-4
+    progress: bool = False
+    random_state: int | np.random.RandomState | None = None
 
     #: The model, from the number of columns, the outputs and the element type.
-    _model: Callable[..., Linear]
-
-    def __init__(self, *, optimizer: str = "adagrad", learning_rate: float = 0.3, alpha: float = 0.0,
-                 optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
-                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
-                 progress: bool = False, random_state: int | np.random.RandomState | None = None) -> None:
-        self.optimizer, self.learning_rate, self.alpha, self.optimizer_params = optimizer, learning_rate, alpha, optimizer_params
-        self.max_iter, self.batch_size, self.early_stopping = max_iter, batch_size, early_stopping
-        self.validation_fraction, self.n_iter_no_change, self.tol = validation_fraction, n_iter_no_change, tol
-        self.progress, self.random_state = progress, random_state
+    _model: ClassVar[Callable[..., Linear]]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -305,7 +314,7 @@ class _Estimator(BaseEstimator, abc.ABC):
     # what a subclass says
 
     #: Element type of the targets of the loss; None for that of the data.
-    _label_type: str | None = None
+    _label_type: ClassVar[str | None] = None
 
     def _outputs(self) -> int:
         return 1
@@ -349,11 +358,11 @@ class _Estimator(BaseEstimator, abc.ABC):
         return found
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class _Classifier(ClassifierMixin, _Estimator):
     """A classifier: one output for two classes, by the logistic function, else one for each class, by softmax."""
 
-    classes_: Array
-    class_weight: dict[Any, float] | str | None
+    class_weight: dict[Any, float] | str | None = None
 
     def partial_fit(self, X: Rows, y: Values, classes: Values | None = None, sample_weight: Values | None = None) -> Self:
         """Make one pass through these rows; the first call begins the training.
@@ -491,18 +500,13 @@ class _Regressor(RegressorMixin, _Estimator):
         return self._outcome_of(X)[:, 0]
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class _Machine(_Estimator):
     """A factorization machine."""
 
-    def __init__(self, *, factors: int = 8, init_scale: float = 0.01, optimizer: str = "adagrad", learning_rate: float = 0.1,
-                 alpha: float = 0.0, optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
-                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
-                 progress: bool = False, random_state: int | np.random.RandomState | None = None) -> None:
-        super().__init__(optimizer=optimizer, learning_rate=learning_rate, alpha=alpha, optimizer_params=optimizer_params,
-                         max_iter=max_iter, batch_size=batch_size, early_stopping=early_stopping,
-                         validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
-                         progress=progress, random_state=random_state)
-        self.factors, self.init_scale = factors, init_scale
+    factors: int = 8
+    init_scale: float = 0.01
+    learning_rate: float = 0.1
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -548,17 +552,6 @@ class SparseClassifier(_Classifier):
 
     _model = Linear
 
-    def __init__(self, *, optimizer: str = "adagrad", learning_rate: float = 0.3, alpha: float = 0.0,
-                 optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
-                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
-                 progress: bool = False, random_state: int | np.random.RandomState | None = None,
-                 class_weight: dict[Any, float] | str | None = None) -> None:
-        super().__init__(optimizer=optimizer, learning_rate=learning_rate, alpha=alpha, optimizer_params=optimizer_params,
-                         max_iter=max_iter, batch_size=batch_size, early_stopping=early_stopping,
-                         validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
-                         progress=progress, random_state=random_state)
-        self.class_weight = class_weight
-
 
 @_documented(0.3)
 class SparseRegressor(_Regressor):
@@ -568,23 +561,14 @@ class SparseRegressor(_Regressor):
 
 
 @_documented(0.1, _FACTORS + _CLASS_WEIGHT, _CLASSES)
+@dataclass(kw_only=True, repr=False, eq=False)
 class FactorizationMachineClassifier(_Classifier, _Machine):
     """A factorization machine that predicts classes (S. Rendle, 2010).
 
     To a linear model it adds the interactions of all pairs of columns, each the dot product of two vectors.
     """
 
-    def __init__(self, *, factors: int = 8, init_scale: float = 0.01, optimizer: str = "adagrad", learning_rate: float = 0.1,
-                 alpha: float = 0.0, optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
-                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
-                 progress: bool = False, random_state: int | np.random.RandomState | None = None,
-                 class_weight: dict[Any, float] | str | None = None) -> None:
-        super().__init__(factors=factors, init_scale=init_scale, optimizer=optimizer, learning_rate=learning_rate,
-                         alpha=alpha, optimizer_params=optimizer_params,
-                         max_iter=max_iter, batch_size=batch_size, early_stopping=early_stopping,
-                         validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
-                         progress=progress, random_state=random_state)
-        self.class_weight = class_weight
+    learning_rate: float = 0.1
 
 
 @_documented(0.1, _FACTORS)

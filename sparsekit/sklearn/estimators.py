@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import numbers
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -363,6 +363,7 @@ class _Classifier(ClassifierMixin, _Estimator):
     """A classifier: one output for two classes, by the logistic function, else one for each class, by softmax."""
 
     class_weight: dict[Any, float] | str | None = None
+    classes_: Array = field(init=False)
 
     def partial_fit(self, X: Rows, y: Values, classes: Values | None = None, sample_weight: Values | None = None) -> Self:
         """Make one pass through these rows; the first call begins the training.

@@ -48,7 +48,7 @@ def flatten(value: object, kind: type, what: str) -> tuple[list[Any], Any]:
 
 def holds_symbols(value: object) -> bool:
     """Whether there is a symbol among arguments that may be lists."""
-    return isinstance(value, Symbol) or (isinstance(value, (list, tuple)) and any(map(holds_symbols, value)))
+    return any(isinstance(one, Symbol) for one in nested.leaves(value))
 
 
 class _Way(threading.local):

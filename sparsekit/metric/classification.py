@@ -130,7 +130,7 @@ class _Precision(_Confusion):
     def value(self) -> float:
         """The harmonic mean of precision and recall; 0 if both are 0."""
         (_, missed), (wrong, right) = self.counts.tolist()
-        return 2 * right / (2 * right + wrong + missed) if right else 0.0
+        return float(2 * right / (2 * right + wrong + missed)) if right else 0.0
 
 
 class _Correlation(_Confusion):
@@ -140,7 +140,7 @@ class _Correlation(_Confusion):
         """Matthews' coefficient of two classes; factors of zero are omitted from the denominator, as in MXNet."""
         (tn, fn), (fp, tp) = self.counts.tolist()
         factors = [tp + fp, tp + fn, tn + fp, tn + fn]
-        return (tp * tn - fp * fn) / math.sqrt(math.prod(factor for factor in factors if factor))
+        return float((tp * tn - fp * fn) / math.sqrt(math.prod(factor for factor in factors if factor)))
 
 
 class _Binary(RecordedMetric):

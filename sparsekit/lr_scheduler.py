@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 
-from .base.entry import doors
+from .base.entry import entry_classes
 from .base.errors import SparsekitError, UnknownNameError, expected
 from .base.naming import changed_settings
 
@@ -237,4 +237,4 @@ class CosineScheduler(_DecayScheduler):
         return (1 + math.cos(math.pi * done)) / 2
 
 
-doors(CosineScheduler, FactorScheduler, LRScheduler, MultiFactorScheduler, PolyScheduler)
+entry_classes(CosineScheduler, FactorScheduler, LRScheduler, MultiFactorScheduler, PolyScheduler)

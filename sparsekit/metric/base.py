@@ -107,6 +107,9 @@ class EvalMetric:
         Further arguments of the subclass, which ``get_config`` returns.  ``has_global_stats=True`` enables the global total.
     """
 
+    #: Whether larger values are better; a class of metrics of which that is so says it.
+    larger_is_better: ClassVar[bool] = False
+
     sum_metric: Any
     global_sum_metric: Any
 

@@ -40,6 +40,8 @@ class Accuracy(EvalMetric):
     ('accuracy', 0.6666666666666666)
     """
 
+    larger_is_better = True
+
     def __init__(self, axis: int = 1, name: str = "accuracy", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names, axis=axis, has_global_stats=True)
         self.axis = axis
@@ -75,6 +77,8 @@ class TopKAccuracy(EvalMetric):
     SparsekitError
         If ``top_k`` is below 2.
     """
+
+    larger_is_better = True
 
     def __init__(self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Names = None,
                  label_names: Names = None) -> None:
@@ -145,6 +149,8 @@ class _Correlation(_Confusion):
 
 class _Binary(RecordedMetric):
     """Base of metrics of two classes: a mean over batches (macro), or one value over all samples (micro)."""
+
+    larger_is_better = True
 
     def __init__(self, name: str, output_names: Names, label_names: Names, average: str) -> None:
         if average not in ("macro", "micro"):
@@ -221,6 +227,7 @@ class PCC(RecordedMetric):
         Keep a global total for ``get_global``.  Default True.
     """
 
+    larger_is_better = True
     _record = _Confusion
 
     def __init__(self, name: str = "pcc", output_names: Names = None, label_names: Names = None,

@@ -147,6 +147,7 @@ class PearsonCorrelation(RecordedMetric):
         Whether to average the values of the batches, or to compute one value over all samples.
     """
 
+    larger_is_better = True
     _record = _Moments
 
     def __init__(self, name: str = "pearsonr", output_names: Names = None, label_names: Names = None,

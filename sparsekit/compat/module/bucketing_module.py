@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.context import cpu
-from ...base.entry import doors
+from ...base.entry import entry_classes
 from ...base.errors import DTypeError, ParameterError
 from ...base.naming import NameManager
 from ...base.warn import warn_user
@@ -419,4 +419,4 @@ def _needed(method: str, **arguments: object) -> None:
             raise ParameterError(f"{name} is required for BucketingModule.{method}.", hint=f"pass {name}=….")
 
 
-doors(BucketingModule)
+entry_classes(BucketingModule)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...base.entry import doors
+from ...base.entry import entry_classes
 from ...base.errors import DTypeError, ParameterError, UnsupportedError, expected
 from ...initializer import Uniform
 from ...module.base_module import BaseModule
@@ -194,4 +194,4 @@ class PythonLossModule(PythonModule):
         raise self._undefined("install_monitor")
 
 
-doors(PythonModule, PythonLossModule)
+entry_classes(PythonModule, PythonLossModule)

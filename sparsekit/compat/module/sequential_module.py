@@ -6,7 +6,7 @@ import copy
 import logging
 from typing import TYPE_CHECKING, Any
 
-from ...base.entry import doors
+from ...base.entry import entry_classes
 from ...base.errors import ParameterError, ParameterNameError
 from ...initializer import Uniform
 from ...module.base_module import BaseModule
@@ -254,4 +254,4 @@ def _rewired(module: BaseModule, shapes: Sequence[tuple[str, Shape]]) -> list[tu
     return [(name, one[1]) for name, one in zip(names, shapes, strict=True)]
 
 
-doors(SequentialModule)
+entry_classes(SequentialModule)

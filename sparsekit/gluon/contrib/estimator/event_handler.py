@@ -225,8 +225,8 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     patience : int
         Number of epochs without improvement after which training stops.
     mode : {"auto", "min", "max"}
-        Whether smaller or larger values are better.  "auto" decides by the name of the metric, and warns.  MXNet's "auto"
-        always prefers larger values, even for a loss.
+        Whether smaller or larger values are better.  "auto" goes by ``larger_is_better`` of the metric's class, and
+        warns.  MXNet's "auto" always prefers larger values, even for a loss.
     baseline : float, optional
         Value that the metric must improve on at first.
     """

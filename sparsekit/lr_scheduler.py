@@ -94,7 +94,7 @@ class _StepScheduler(LRScheduler):
 
     def after_warmup(self, num_update: int) -> float:
         """Return the learning rate."""
-        reached: tuple[float, int, float, int] = vars(self).get("_reached", (self.base_lr, self._before(), self.base_lr, 0))
+        reached: tuple[float, int, float, int] = vars(self).get("_reached", (self.base_lr, 0, self.base_lr, 0))
         first, before, rate, done = reached
         if self.base_lr != rate:  # it has been changed
             first, before, rate, done = self.base_lr, before + done, self.base_lr, 0
@@ -107,10 +107,6 @@ class _StepScheduler(LRScheduler):
             rate = max(rate * self.factor, self.stop_factor_lr)
         self.base_lr, self._reached = rate, (first, before, rate, decays)
         return rate
-
-    def _before(self) -> int:
-        """Decays in ``base_lr`` of a schedule that an earlier version of the library saved."""
-        return 0
 
 
 class FactorScheduler(_StepScheduler):
@@ -135,9 +131,6 @@ class FactorScheduler(_StepScheduler):
     def _decays(self, num_update: int) -> int:
         return int(-(-num_update // self.step)) - 1
 
-    def _before(self) -> int:
-        return int(vars(self).get("count", 0)) // self.step
-
 
 class MultiFactorScheduler(_StepScheduler):
     """Multiply the learning rate by ``factor`` after each of the updates listed in ``step``.
@@ -160,9 +153,6 @@ class MultiFactorScheduler(_StepScheduler):
 
     def _decays(self, num_update: int) -> int:
         return bisect.bisect_left(self.step, num_update)
-
-    def _before(self) -> int:
-        return int(vars(self).get("cur_step_ind", 0))
 
 
 class _DecayScheduler(LRScheduler):

@@ -22,7 +22,7 @@ NONE: Mapping[str, type] = MappingProxyType({})
 # object: an attribute of a user's handler, metric or optimizer may be anything
 def encoded(value: object, arrays: list[Any], what: str, kinds: Mapping[str, type] = NONE,
             hint: str = "keep numbers, texts, numpy arrays, and lists, tuples and dicts of these.",
-            kept: type[Any] | None = None) -> JSON:
+            kept: type[Any] | None = None) -> JSON:  # Any: a class of arrays
     """A value as JSON: numbers, texts, bytes, None, numpy arrays and scalars, and lists, tuples and dicts of these.
 
     Parameters

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import symbol
 from ..base import nested
-from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError, expected
+from ..base.checks import whole
+from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError
 from ..base.warn import warn_user
 from ..core.partial_shapes import complete, to_user
 from ..ndarray.files import save as save_arrays
@@ -226,8 +227,7 @@ def graph(block: HybridBlock, given: tuple[Any, ...]) -> Any:  # Any: a figure, 
 
 def export(block: HybridBlock, path: str | Path, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
     """Write a block's symbol and its parameters."""
-    if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
-        raise SparsekitError(expected("epoch", "an integer of at least 0", epoch), hint="it is part of the file's name.")
+    whole("epoch", epoch, hint="it is part of the file's name.", error=SparsekitError)
     made = trace(block)
     arguments, states = set(made.list_arguments()), set(made.list_auxiliary_states())
     arrays = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-import operator
 import os
 import urllib.parse
 import weakref
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
+from ..base import checks
 from ..base.context import Context
 from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError, expected
@@ -227,14 +227,7 @@ def whole(name: str, value: SupportsIndex, least: int = 0) -> int:
     ShapeError
         If it is not an integer, or too small.
     """
-    try:
-        found = least - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
-        found = least - 1
-    if found < least:
-        raise ShapeError(expected(name, f"an integer of at least {least}", value),
-                         hint=f"{name}={least + 1}, for example.")
-    return found
+    return checks.whole(name, value, least, error=ShapeError)
 
 
 def shape_is_known(shape: Shape | None) -> bool:
@@ -279,8 +272,7 @@ def download(url: str, path: str | Path | None = None, overwrite: bool = False, 
     DataFileError
         If the download fails, for instance without a network, or the SHA-1 differs.
     """
-    if retries < 0:
-        raise SparsekitError(expected("retries", "at least 0", retries), hint="0 tries once.")
+    checks.whole("retries", retries, hint="0 tries once.")
     target = _target(url, path)
     if not overwrite and os.path.exists(target) and (sha1_hash is None or check_sha1(target, sha1_hash)):
         return target

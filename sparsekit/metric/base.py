@@ -192,7 +192,7 @@ class RecordedMetric(EvalMetric):
     _local: Any
     _global: Any
 
-    def _join(self, found: Any, count: int) -> None:  # Any: a record
+    def _join(self, found: object, count: int) -> None:  # object: a record
         """Add the record of a batch to the local and the global one; the batch counts as ``count``."""
         self._local, self._global = self._local.joined(found), self._global.joined(found)
         self.num_inst += count

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -17,6 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..base.checks import amount_of, whole
 from ..base.errors import ParameterError, expected, shown
 from ..base.optional import scipy_part
 from ..base.progress import Progress
@@ -204,10 +204,10 @@ class _Estimator(BaseEstimator, abc.ABC):
 
     def _check_parameters(self) -> None:
         for name in ("max_iter", "batch_size", "n_iter_no_change"):
-            _check_whole(name, getattr(self, name))
+            whole(name, getattr(self, name), 1)
         for name in ("learning_rate", "alpha", "tol"):
-            _check_number(name, getattr(self, name))
-        if not 0 < _check_number("validation_fraction", self.validation_fraction) < 1:
+            amount_of(name, getattr(self, name), 0)
+        if not 0 < amount_of("validation_fraction", self.validation_fraction, 0) < 1:
             raise ParameterError(expected("validation_fraction", "between 0 and 1", self.validation_fraction),
                                  hint="0.1 sets a tenth aside.")
 
@@ -511,8 +511,8 @@ class _Machine(_Estimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _check_whole("factors", self.factors)
-        _check_number("init_scale", self.init_scale)
+        whole("factors", self.factors, 1)
+        amount_of("init_scale", self.init_scale, 0)
 
     def _model(self, features: int, outputs: int, dtype: str) -> Interactions:
         return Interactions(features, outputs, dtype, int(self.factors))
@@ -578,17 +578,6 @@ class FactorizationMachineRegressor(_Regressor, _Machine):
 
     To a linear model it adds the interactions of all pairs of columns, each the dot product of two vectors.
     """
-
-
-def _check_whole(name: str, value: object) -> None:  # object: whatever the user gave
-    if not isinstance(value, numbers.Integral) or int(value) < 1:
-        raise ParameterError(expected(name, "an integer of at least 1", value), hint=f"{name}=1, for example.")
-
-
-def _check_number(name: str, value: object) -> float:  # object: as above
-    if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
-        raise ParameterError(expected(name, "a number of at least 0", value), hint=f"{name}=0.1, for example.")
-    return float(value)
 
 
 def _brought(value: Rows | Values | None) -> Rows | Values | None:

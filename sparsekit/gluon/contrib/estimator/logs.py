@@ -8,7 +8,8 @@ import math
 import os
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO, Unpack
 
-from ....base.errors import DataFileError, ParameterError, expected
+from ....base.checks import whole
+from ....base.errors import DataFileError
 from ....base.files import failures_named, path_of
 from ....base.optional import optional_import
 from ....base.progress import Progress
@@ -214,6 +215,4 @@ def _named(metrics: Sequence[EvalMetric], estimator: Estimator) -> dict[str, flo
 
 
 def _period(value: int | None) -> int | None:
-    if value is not None and (not isinstance(value, int) or value < 1):
-        raise ParameterError(expected("batch_period", "an integer of at least 1, or None", value), hint="batch_period=100.")
-    return value
+    return None if value is None else whole("batch_period", value, 1)

@@ -376,8 +376,21 @@ class Trainer:
         if self._update_on_kvstore:
             self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
         else:
-            updater = self._updaters[0] if self._updaters else Updater(self._optimizer)
-            write_whole(fname, updater._packed(True, self._turned_state))
+            write_whole(fname, self._states())
+
+    def _states(self) -> bytes:
+        """The states and settings of the optimizer, if the contexts make the steps."""
+        updater = self._updaters[0] if self._updaters else Updater(self._optimizer)
+        return updater._packed(True, self._turned_state)
+
+    def _take_states(self, data: bytes) -> None:
+        """Go on from what ``_states`` gave."""
+        self._updaters = [Updater(self._optimizer) for _ in self._contexts]
+        for updater in self._updaters:
+            updater._unpacked(data, self._turned_state)
+            updater.optimizer = self._updaters[0].optimizer
+        self._optimizer = self._updaters[0].optimizer
+        self._optimizer.param_dict = dict(enumerate(self._params))
 
     def _turned_state(self, index: Index, state: State) -> State:
         """The state of a weight as files have it, or back: transposed if the weight is kept so."""
@@ -407,14 +420,9 @@ class Trainer:
                 self._servers.introduce()
             self._kvstore.load_optimizer_states(fname)
             self._optimizer = (self._kvstore if self._servers is not None else self._kvstore._updater).optimizer
+            self._optimizer.param_dict = dict(enumerate(self._params))
         else:
-            data = read_states(fname)
-            self._updaters = [Updater(self._optimizer) for _ in self._contexts]
-            for updater in self._updaters:
-                updater._unpacked(data, self._turned_state)
-                updater.optimizer = self._updaters[0].optimizer
-            self._optimizer = self._updaters[0].optimizer
-        self._optimizer.param_dict = dict(enumerate(self._params))
+            self._take_states(read_states(fname))
 
 
 def _stale(parameter: Parameter, values: NDArray) -> StaleGradientError:

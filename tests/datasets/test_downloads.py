@@ -248,7 +248,7 @@ def test_a_download_of_gluon_that_fails_says_why_and_leaves_nothing(server, tmp_
                          ("http://127.0.0.1/", "not end in a file name")):
         with pytest.raises(DataFileError, match=why):
             utils.download(address, str(tmp_path / "y") if "file name" not in why else None, retries=0)
-    with pytest.raises(mx.SparsekitError, match="retries must be at least 0, got -1"):
+    with pytest.raises(mx.SparsekitError, match="retries must be an integer of at least 0, got -1"):
         utils.download(server.url, retries=-1)
     assert list(tmp_path.iterdir()) == []
 

@@ -116,6 +116,8 @@ class _Confusion(NamedTuple):
     def joined(self, other: _Confusion) -> Self:
         """The numbers of the samples of both."""
         count = max(len(self.counts), len(other.counts))
+        if count == len(self.counts) == len(other.counts):
+            return type(self)(self.counts + other.counts)
         wide = [np.pad(one.counts, (0, count - len(one.counts))) for one in (self, other)]
         return type(self)(wide[0] + wide[1])
 

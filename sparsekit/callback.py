@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .base.entry import doors, entries
+from .base.entry import entries, entry_classes
 from .base.errors import SparsekitError, expected
 from .base.progress import Progress, in_notebook
 from .ndarray.checkpoints import save_checkpoint
@@ -201,5 +201,5 @@ class LogValidationMetricsCallback:
             logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)
 
 
-doors(LogValidationMetricsCallback, ProgressBar, Speedometer)
+entry_classes(LogValidationMetricsCallback, ProgressBar, Speedometer)
 entries(globals(), ["do_checkpoint", "log_train_metric", "module_checkpoint"])

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 import math
 
-from .base.entry import doors
+from .base.checks import whole
+from .base.entry import entry_classes
 from .base.errors import SparsekitError, UnknownNameError, expected
 from .base.naming import changed_settings
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
 
-def _positive(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise SparsekitError(expected(name, "an integer of at least 1", value), hint="it counts updates.")
-    return value
+#: A number of updates.
+_updates = functools.partial(whole, hint="it counts updates.", error=SparsekitError)
 
 
 def _decay_factor(factor: float) -> float:
@@ -44,8 +44,7 @@ class LRScheduler:
 
     def __init__(self, base_lr: float = 0.01, warmup_steps: int = 0, warmup_begin_lr: float = 0,
                  warmup_mode: str = "linear") -> None:
-        if isinstance(warmup_steps, bool) or not isinstance(warmup_steps, int) or warmup_steps < 0:
-            raise SparsekitError(expected("warmup_steps", "an integer of at least 0", warmup_steps), hint="it counts updates.")
+        _updates("warmup_steps", warmup_steps)
         if warmup_begin_lr > base_lr:
             raise SparsekitError(f"warmup_begin_lr must be at most base_lr={base_lr}, got {warmup_begin_lr}.",
                                  hint="a warm-up does not lower the learning rate.")
@@ -94,7 +93,7 @@ class _StepScheduler(LRScheduler):
 
     def after_warmup(self, num_update: int) -> float:
         """Return the learning rate."""
-        reached: tuple[float, int, float, int] = vars(self).get("_reached", (self.base_lr, self._before(), self.base_lr, 0))
+        reached: tuple[float, int, float, int] = vars(self).get("_reached", (self.base_lr, 0, self.base_lr, 0))
         first, before, rate, done = reached
         if self.base_lr != rate:  # it has been changed
             first, before, rate, done = self.base_lr, before + done, self.base_lr, 0
@@ -107,10 +106,6 @@ class _StepScheduler(LRScheduler):
             rate = max(rate * self.factor, self.stop_factor_lr)
         self.base_lr, self._reached = rate, (first, before, rate, decays)
         return rate
-
-    def _before(self) -> int:
-        """Decays in ``base_lr`` of a schedule that an earlier version of the library saved."""
-        return 0
 
 
 class FactorScheduler(_StepScheduler):
@@ -130,13 +125,10 @@ class FactorScheduler(_StepScheduler):
     def __init__(self, step: int, factor: float = 1, stop_factor_lr: float = 1e-8, base_lr: float = 0.01,
                  warmup_steps: int = 0, warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
-        self.step, self.factor, self.stop_factor_lr = _positive("step", step), _decay_factor(factor), stop_factor_lr
+        self.step, self.factor, self.stop_factor_lr = _updates("step", step, 1), _decay_factor(factor), stop_factor_lr
 
     def _decays(self, num_update: int) -> int:
         return int(-(-num_update // self.step)) - 1
-
-    def _before(self) -> int:
-        return int(vars(self).get("count", 0)) // self.step
 
 
 class MultiFactorScheduler(_StepScheduler):
@@ -156,13 +148,10 @@ class MultiFactorScheduler(_StepScheduler):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if not isinstance(step, list) or not step or any(later <= earlier for earlier, later in itertools.pairwise(step)):
             raise SparsekitError(expected("step", "a list of ascending integers of at least 1", step), hint="step=[1000, 2000]")
-        self.step, self.factor = [_positive("step", number) for number in step], _decay_factor(factor)
+        self.step, self.factor = [_updates("step", number, 1) for number in step], _decay_factor(factor)
 
     def _decays(self, num_update: int) -> int:
         return bisect.bisect_left(self.step, num_update)
-
-    def _before(self) -> int:
-        return int(vars(self).get("cur_step_ind", 0))
 
 
 class _DecayScheduler(LRScheduler):
@@ -174,7 +163,7 @@ class _DecayScheduler(LRScheduler):
     def __init__(self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0,
                  warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
-        self.max_update, self.base_lr_orig, self.final_lr = _positive("max_update", max_update), base_lr, final_lr
+        self.max_update, self.base_lr_orig, self.final_lr = _updates("max_update", max_update, 1), base_lr, final_lr
         self.max_steps = max_update - warmup_steps
         if self.max_steps < 1:
             raise SparsekitError(f"max_update must be above warmup_steps={warmup_steps}, got {max_update}.",
@@ -237,4 +226,4 @@ class CosineScheduler(_DecayScheduler):
         return (1 + math.cos(math.pi * done)) / 2
 
 
-doors(CosineScheduler, FactorScheduler, LRScheduler, MultiFactorScheduler, PolyScheduler)
+entry_classes(CosineScheduler, FactorScheduler, LRScheduler, MultiFactorScheduler, PolyScheduler)

@@ -6,9 +6,10 @@ A layer with an error of its own gives it as ``error``.
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,16 @@ def flag(name: str, value: object, hint: str = "", error: Error = ParameterError
 
 # object: as above
 def whole(name: str, value: object, least: int = 0, most: float = math.inf, hint: str = "",
-          error: Error = ParameterError) -> None:  # fmt: skip
-    """Raise unless ``value`` is an integer from ``least`` to ``most``; numpy's are integers too, True is none."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
-        limit = f"at most {most:,}" if isinstance(value, Integral) and int(value) > most else f"at least {least}"
+          error: Error = ParameterError) -> int:  # fmt: skip
+    """``value``, which must be an integer from ``least`` to ``most``; numpy's are integers too, True is none."""
+    try:
+        found = least - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)  # type: ignore[arg-type]  # or it raises
+    except TypeError:
+        found = least - 1
+    if not least <= found <= most:
+        limit = f"at most {most:,}" if found > most else f"at least {least}"
         raise error(expected(name, f"an integer of {limit}", value), hint=hint or f"{name}={max(least, 1)}, for example.")
+    return found
 
 
 # object: as above; Any: a real number

@@ -21,7 +21,7 @@ from .errors import (
 )
 from .faults import internal, is_internal, is_the_users
 
-__all__ = ["doors", "entries", "entry", "within_memory"]
+__all__ = ["entries", "entry", "entry_classes", "within_memory"]
 
 _NAMED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
 
@@ -68,7 +68,7 @@ def entry(function: _F, callbacks: bool = False) -> _F:
 _SPECIAL = ("__init__", "__call__", "__getitem__", "__iter__", "__len__", "__next__")
 
 
-def doors(*classes: type) -> None:
+def entry_classes(*classes: type) -> None:
     """Wrap the constructors and public methods of classes; errors of users' functions pass unchanged."""
     for cls in {base: None for one in classes for base in one.__mro__ if base.__module__.startswith("sparsekit.")}:
         for name, found in list(vars(cls).items()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-__all__ = ["Opaque", "flatten", "restore"]
+__all__ = ["Opaque", "flatten", "leaves", "restore"]
 
 if TYPE_CHECKING:
     class Several(Protocol):
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
         def __iter__(self) -> Iterator[object]: ...  # object: leaves
 
 Leaf = TypeVar("Leaf", bound="Several")
+
+
+def leaves(value: object) -> Iterator[Any]:  # object, Any: anything may be nested
+    """The items of nested lists and tuples, in order."""
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
 
 
 class Opaque(Exception):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from .errors import FileFormatError, UnsupportedError
 
 if TYPE_CHECKING:
-    from .types import JSON, Array
+    from .types import JSON
 
 __all__ = ["decoded", "encoded"]
 
@@ -20,8 +20,9 @@ NONE: Mapping[str, type] = MappingProxyType({})
 
 
 # object: an attribute of a user's handler, metric or optimizer may be anything
-def encoded(value: object, arrays: list[Array], what: str, kinds: Mapping[str, type] = NONE,
-            hint: str = "keep numbers, texts, numpy arrays, and lists, tuples and dicts of these.") -> JSON:
+def encoded(value: object, arrays: list[Any], what: str, kinds: Mapping[str, type] = NONE,
+            hint: str = "keep numbers, texts, numpy arrays, and lists, tuples and dicts of these.",
+            kept: type[Any] | None = None) -> JSON:  # Any: a class of arrays
     """A value as JSON: numbers, texts, bytes, None, numpy arrays and scalars, and lists, tuples and dicts of these.
 
     Parameters
@@ -35,6 +36,8 @@ def encoded(value: object, arrays: list[Array], what: str, kinds: Mapping[str, t
         Classes by name whose instances may be among the values too, with their attributes, or items if they are tuples.
     hint : str, optional
         What to do instead, for the error.
+    kept : type, optional
+        The only class of arrays, instead of numpy's; they are appended as they are.
 
     Raises
     ------
@@ -44,7 +47,7 @@ def encoded(value: object, arrays: list[Array], what: str, kinds: Mapping[str, t
     kind = type(value)
 
     def inside(found: object) -> JSON:  # object: as above
-        return encoded(found, arrays, what, kinds, hint)
+        return encoded(found, arrays, what, kinds, hint, kept)
 
     if kinds.get(kind.__name__) is kind:
         return {"class": kind.__name__, "parts": inside(list(value) if isinstance(value, tuple) else vars(value))}
@@ -52,11 +55,11 @@ def encoded(value: object, arrays: list[Array], what: str, kinds: Mapping[str, t
         return {"scalar": value.dtype.str, "value": value.item()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, bytes):
+    if isinstance(value, bytes) and kept is None:
         arrays.append(np.frombuffer(value, np.uint8))
         return {"bytes": len(arrays) - 1}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        arrays.append(np.array(value, order="C"))
+    if isinstance(value, kept or np.ndarray) and value.dtype.kind in "biuf":
+        arrays.append(value if kept else np.array(value, order="C"))
         return {"array": len(arrays) - 1}
     if isinstance(value, list):
         return [inside(one) for one in value]
@@ -68,7 +71,7 @@ def encoded(value: object, arrays: list[Array], what: str, kinds: Mapping[str, t
     raise UnsupportedError(f"{what} holds a value of type {name}, which cannot be saved.", hint=hint)
 
 
-def decoded(value: JSON, arrays: list[Array], kinds: Mapping[str, type] = NONE) -> Any:  # Any: what was encoded
+def decoded(value: JSON, arrays: Sequence[Any], kinds: Mapping[str, type] = NONE) -> Any:  # Any: what was encoded
     """The inverse of ``encoded``.
 
     Raises
@@ -83,7 +86,7 @@ def decoded(value: JSON, arrays: list[Array], kinds: Mapping[str, type] = NONE) 
                               hint="what it was read from is damaged, or of another version; use an earlier one.") from error
 
 
-def _decoded(value: Any, arrays: list[Array], kinds: Mapping[str, type]) -> Any:  # Any: JSON, and what was encoded
+def _decoded(value: Any, arrays: Sequence[Any], kinds: Mapping[str, type]) -> Any:  # Any: JSON, and what was encoded
     if isinstance(value, list):
         return [_decoded(one, arrays, kinds) for one in value]
     if not isinstance(value, dict):
@@ -104,7 +107,8 @@ def _decoded(value: Any, arrays: list[Array], kinds: Mapping[str, type]) -> Any:
     if form == "bytes":
         return arrays[inside].tobytes()
     if form == "array":
-        return np.array(arrays[inside])
+        found = arrays[inside]
+        return np.array(found) if isinstance(found, np.ndarray) else found
     if form == "tuple":
         return tuple(_decoded(one, arrays, kinds) for one in inside)
     if form == "pairs":

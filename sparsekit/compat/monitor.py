@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..base.checks import whole
 from ..base.errors import DTypeError, ParameterError, expected
 from ..ndarray import NDArray, norm
 from ..symbol.node import order
@@ -54,8 +55,7 @@ class Monitor:
 
     def __init__(self, interval: int, stat_func: Callable[[Any], Any] | None = None, pattern: str = ".*", sort: bool = False,
                  monitor_all: bool = False) -> None:
-        if not isinstance(interval, int) or interval < 1:
-            raise ParameterError(expected("interval", "an integer of at least 1", interval), hint="pass 1 to record every batch.")
+        whole("interval", interval, 1, hint="pass 1 to record every batch.")
         try:
             self.re_prog = re.compile(pattern)
         except re.error as error:

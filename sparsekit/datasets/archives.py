@@ -17,11 +17,17 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ..base.errors import DataFileError
 from ..base.files import written
+from ..ndarray import load, save
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["open_member", "unpack"]
+    from ..ndarray.ndarray import NDArray
+
+__all__ = ["open_member", "parsed_once", "unpack"]
+
+#: Version of the kept form of parsed files.
+FORMAT = 1
 
 #: Default limit of decompressed bytes: ``RATIO`` times the size of the file, at least ``LEAST``.  More is damage or an attack.
 RATIO, LEAST = 100, 1 << 28
@@ -142,6 +148,33 @@ def _archived(path: Path, member: str, bound: int, stack: contextlib.ExitStack) 
             if entry.offset_data + entry.size > bound:
                 raise _size_error(path)
     raise DataFileError(f"{path} has no member {member}.", hint="download the archive again with refresh=True.")
+
+
+def parsed_once(raw: Path, digest: str, stem: str, refresh: bool, parse: Callable[[], dict[str, NDArray]]) -> dict[str, NDArray]:
+    """The arrays that ``parse`` makes of a downloaded file, kept in a file beside it, under the digest of the download.
+
+    Parameters
+    ----------
+    raw : Path
+    digest : str
+        Digest of the file.
+    stem : str
+        What the name of the kept file begins with.
+    refresh : bool
+        Parse again.
+    parse : callable
+        Called without arguments if nothing is kept, or what is kept is damaged.
+    """
+    kept = raw.with_name(f"{stem}.{FORMAT}-{digest[:16]}.params")
+    if kept.exists() and not refresh:
+        try:
+            found: dict[str, NDArray] = load(kept)
+            return found
+        except DataFileError:
+            kept.unlink()
+    made = parse()
+    save(kept, made)
+    return made
 
 
 def unpack(path: Path, target: Path, member: str | None = None, limit: int | None = None) -> Path:

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from ssl import SSLContext
 
-__all__ = ["Fetched", "Source", "data_home", "digest_of", "fetch"]
+__all__ = ["Fetched", "Source", "data_home", "digest_of", "fetch", "retrieve"]
 
 BLOCK = 1 << 18
 #: Retries of a transfer without progress, and seconds before each retry.
@@ -94,8 +95,6 @@ def data_home(root: str | PathLike[str] | None = None) -> Path:
         raise DownloadError(f"There is no folder for data sets: {error}", hint="set SPARSEKIT_DATA to a folder.") from error
 
 
-
-
 def digest_of(path: Path, kind: str = "sha256") -> str:
     """The digest of a file, in hexadecimal digits."""
     with open(path, "rb") as file:
@@ -137,7 +136,7 @@ def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = F
             if target.exists():
                 return Fetched(target, _check(source, target, record))
             part = folder / f"{source.name}.part"
-            _download(source, part, progress)
+            _download(source, part, progress, RETRIES)
             try:
                 digest = _check(source, part, record)
             except DownloadError:
@@ -145,6 +144,36 @@ def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = F
                 raise
             os.replace(part, target)
             return Fetched(target, digest)
+
+
+def retrieve(url: str, target: Path, sha1: str | None, retries: int, context: SSLContext | None) -> None:
+    """Download a file to a path.  It appears there when it is whole, and nothing is left of a download that fails.
+
+    Parameters
+    ----------
+    url : str
+    target : Path
+        Its folder is created if it does not exist.
+    sha1 : str or None
+        SHA-1 that the file must have, in hexadecimal digits.
+    retries : int
+        Number of further attempts after one that made no progress.
+    context : ssl.SSLContext or None
+
+    Raises
+    ------
+    DownloadError
+        If the download fails, or the SHA-1 differs.
+    """
+    source = Source(url, target.name)
+    with _failures(source, target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".download-", dir=target.parent) as folder:
+            part = Path(folder) / "part"
+            _download(source, part, False, retries, context)
+            if sha1 is not None and (found := digest_of(part, "sha1")) != sha1:
+                raise _mismatch(source, target, f"the SHA-1 {found}", sha1)
+            os.replace(part, target)
 
 
 def _check_name(source: Source) -> None:
@@ -175,18 +204,15 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(*given)
 
 
-def opened(url: str, headers: dict[str, str] | None = None, context: SSLContext | None = None,
-           timeout: float | None = None) -> HTTPResponse:
+def opened(url: str, headers: dict[str, str], context: SSLContext | None) -> HTTPResponse:
     """Open a URL; the caller reads and closes the response.
 
     Parameters
     ----------
     url : str
-    headers : dict, optional
+    headers : dict
         Additional headers of the request.
-    context : ssl.SSLContext, optional
-    timeout : float, optional
-        Seconds without data after which reading raises.  Default 30.
+    context : ssl.SSLContext or None
 
     Raises
     ------
@@ -195,10 +221,10 @@ def opened(url: str, headers: dict[str, str] | None = None, context: SSLContext 
     """
     check_url(url)
     request = urllib.request.Request(url, headers={"User-Agent": f"sparsekit/{__version__}", "Accept-Encoding": "identity",
-                                                   **(headers or {})})
+                                                   **headers})
     opener = urllib.request.build_opener(_Redirects, urllib.request.HTTPSHandler(context=context))
     try:
-        found: HTTPResponse = opener.open(request, timeout=TIMEOUT if timeout is None else timeout)
+        found: HTTPResponse = opener.open(request, timeout=TIMEOUT)
         return found
     except ValueError as error:  # an invalid URL to which the server redirects
         raise DownloadError(f"{url} cannot be downloaded: {error}.", hint="download it by hand.") from error
@@ -214,7 +240,7 @@ def announced(answer: HTTPResponse) -> int | None:
     return int(length)
 
 
-def copied(answer: HTTPResponse, file: BinaryIO, most: int, advance: Callable[[int], None] | None = None) -> int:
+def copied(answer: HTTPResponse, file: BinaryIO, most: int, advance: Callable[[int], None]) -> int:
     """Copy a response to a file, and return the number of bytes.
 
     Parameters
@@ -223,7 +249,7 @@ def copied(answer: HTTPResponse, file: BinaryIO, most: int, advance: Callable[[i
     file : file
     most : int
         Maximum number of bytes to write.
-    advance : callable, optional
+    advance : callable
         Called with the number of bytes of each block.
 
     Raises
@@ -246,8 +272,7 @@ def copied(answer: HTTPResponse, file: BinaryIO, most: int, advance: Callable[[i
                                 hint="the file on the server has changed, or the server is faulty.")
         file.write(room[:got])
         count += got
-        if advance is not None:
-            advance(got)
+        advance(got)
 
 
 @contextlib.contextmanager
@@ -266,7 +291,7 @@ def _failures(source: Source, target: Path) -> Iterator[None]:
                             hint=f"check the network, or put the file there by hand as {target}.") from error
     except OSError as error:
         raise DownloadError(f"{target} cannot be written: {error.strerror or error}.",
-                            hint="set SPARSEKIT_DATA to a writable folder with enough free space.") from error
+                            hint="choose a writable folder with enough free space by path=, or SPARSEKIT_DATA.") from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # errors of urllib for malformed responses
         raise DownloadError(f"{source.url} cannot be downloaded: the response is malformed ({error}).",
                             hint=f"download it by hand as {target}.") from error
@@ -308,16 +333,16 @@ def _check(source: Source, path: Path, record: Path) -> str:
 
 def _mismatch(source: Source, path: Path, found: str, expected: str) -> DownloadError:
     return DownloadError(f"{path} from {source.url} has {found}, not {expected}.",
-                         hint="the file is damaged or was changed; refresh=True downloads it again.")
+                         hint="the file is damaged or was changed; refresh=True, or overwrite=True, downloads it again.")
 
 
-def _download(source: Source, part: Path, progress: bool) -> None:
-    """Download the whole file to ``part``; retry after attempts that made progress, and ``RETRIES`` times without progress."""
+def _download(source: Source, part: Path, progress: bool, retries: int, context: SSLContext | None = None) -> None:
+    """Download the whole file to ``part``; retry after attempts that made progress, and ``retries`` times without progress."""
     failures = 0
     while True:
         before = part.stat().st_size if part.exists() else 0
         try:
-            if _attempt(source, part, progress):
+            if _attempt(source, part, progress, context):
                 return
             error: Exception = ConnectionError("the connection ended before the file did")
         except urllib.error.HTTPError as answer:
@@ -333,7 +358,7 @@ def _download(source: Source, part: Path, progress: bool) -> None:
             error = broken
         after = part.stat().st_size if part.exists() else 0
         failures = 0 if after > before else failures + 1
-        if failures > RETRIES or (after == 0 and _unreachable(error)):
+        if failures > retries or (after == 0 and _unreachable(error)):
             raise error
         time.sleep(WAIT * 2 ** max(0, failures - 1) if failures else 0)
 
@@ -344,7 +369,7 @@ def _unreachable(error: Exception) -> bool:
     return isinstance(reason, OSError) and not isinstance(reason, TimeoutError)
 
 
-def _attempt(source: Source, part: Path, progress: bool) -> bool:
+def _attempt(source: Source, part: Path, progress: bool, context: SSLContext | None) -> bool:
     """Make one transfer, which resumes a partial file; return whether the file is complete."""
     start = part.stat().st_size if part.exists() else 0
     state = part.with_name(f"{part.name}.json")
@@ -353,7 +378,7 @@ def _attempt(source: Source, part: Path, progress: bool) -> bool:
     if start and isinstance(validator, str) and validator.isascii() and validator.isprintable():
         # If-Range: the server sends the rest only if its file has not changed.
         headers = {"Range": f"bytes={start}-", "If-Range": validator}
-    with opened(source.url, headers) as answer:
+    with opened(source.url, headers, context) as answer:
         etag = answer.headers.get("ETag") or ""
         now = answer.headers.get("Last-Modified") if etag[:2] in ("", "W/") else etag
         whole = None
@@ -394,5 +419,5 @@ def _check_room(source: Source, part: Path, total: int | None, start: int) -> No
                             hint="the file on the server has changed.")
     free = shutil.disk_usage(part.parent).free
     if total is not None and total - start > free:
-        raise DownloadError(f"{source.url} takes {format_bytes(total - start)}, but {part.parent} has {format_bytes(free)} left.",
-                            hint="set SPARSEKIT_DATA to a folder with more free space.")
+        raise DownloadError(f"{source.url} takes {format_bytes(total - start)}, but the disk has {format_bytes(free)} left.",
+                            hint="choose a folder with more free space by path=, or SPARSEKIT_DATA.")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..base.context import cpu
 from ..base.errors import DataFileError, UnknownNameError
 from ..io.libsvm_reader import LibSVMReader
-from ..ndarray import load, save, wrap
-from ..storage import CSR
-from .archives import open_member, unpack
+from ..ndarray import wrap
+from .archives import open_member, parsed_once, unpack
 from .books import Part
 from .download import Source, data_home, fetch
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["LIBSVM_SETS", "LibSVMSet", "fetch_libsvm", "libsvm_file"]
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
-#: Version of the cached form of a parsed file.
-FORMAT = 1
 
 
 class LibSVMSet(NamedTuple):
@@ -149,20 +146,16 @@ def fetch_libsvm(name: str, split: str = "train", root: str | PathLike[str] | No
     """
     facts, (_, _, rows) = _chosen(name, split)
     raw, digest, member = _raw(name, split, root, site, progress, refresh)
-    kept = raw.with_name(f"{name}.{split}.{FORMAT}-{digest[:16]}.params")
-    if kept.exists() and not refresh:
-        try:
-            parts = load(kept)
-            return Part(parts["data"], parts["label"].asnumpy())
-        except DataFileError:
-            kept.unlink()  # parsed again below
-    with open_member(raw, member) as text:
-        found = LibSVMReader(text, zero_based=False).read()
-    if rows is not None and len(found) != rows:
-        raise DataFileError(f"{raw} has {len(found):,} rows, but the {split} part of {name} has {rows:,}.",
-                            hint="the download is incomplete or the file has changed; refresh=True downloads it again.")
-    width = max(facts.features, int(found.indices.max(initial=-1)) + 1)
-    data = wrap(CSR(found.data, found.indices, found.indptr, (len(found), width), check=False), cpu())
-    label = np.asarray(found.labels, np.float32)
-    save(kept, {"data": data, "label": wrap(label, cpu())})
-    return Part(data, label)
+
+
+    def parse() -> dict[str, Any]:
+        with open_member(raw, member) as text:
+            found = LibSVMReader(text, zero_based=False).read()
+        if rows is not None and len(found) != rows:
+            raise DataFileError(f"{raw} has {len(found):,} rows, but the {split} part of {name} has {rows:,}.",
+                                hint="the download is incomplete or the file has changed; refresh=True downloads it again.")
+        width = max(facts.features, int(found.indices.max(initial=-1)) + 1)
+        return {"data": wrap(found.csr(width), cpu()), "label": wrap(np.asarray(found.labels, np.float32), cpu())}
+
+    parts = parsed_once(raw, digest, f"{name}.{split}", refresh, parse)
+    return Part(parts["data"], parts["label"].asnumpy())

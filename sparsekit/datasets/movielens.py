@@ -10,9 +10,9 @@ import numpy as np
 
 from ..base.context import cpu
 from ..base.errors import DataFileError, ShapeError, UnknownNameError, expected
-from ..ndarray import load, save, wrap
+from ..ndarray import wrap
 from ..storage import CSR
-from .archives import open_member
+from .archives import open_member, parsed_once
 from .download import Source, data_home, fetch
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["MOVIELENS", "MovieLens", "Ratings", "fetch_movielens"]
 
 SITE = "https://files.grouplens.org/datasets/movielens"
-FORMAT = 1
 
 
 class _Edition(NamedTuple):
@@ -156,22 +155,19 @@ def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, 
 
 def _table(archive: Path, digest: str, edition: _Edition, refresh: bool) -> tuple[Any, ...]:
     """The columns of the file: user and item ids, ratings and times."""
-    kept = archive.with_name(f"{archive.stem}.{FORMAT}-{digest[:16]}.params")
-    names = ("user", "item", "rating", "time")
-    if kept.exists() and not refresh:
-        try:
-            parts = load(kept)
-            return tuple(parts[name].asnumpy() for name in names)
-        except DataFileError:
-            kept.unlink()
-    with open_member(archive, edition.member) as text:
-        table = _numbers(text, archive.name)
-    if edition.ratings is not None and len(table) != edition.ratings:
-        raise DataFileError(f"{archive} has {len(table):,} ratings, not {edition.ratings:,}.",
-                            hint="refresh=True downloads it again.")
-    columns = [np.ascontiguousarray(table[:, place], np.float32 if place == 2 else np.int64) for place in range(4)]
-    save(kept, {name: wrap(column, cpu()) for name, column in zip(names, columns, strict=True)})
-    return tuple(columns)
+
+
+    def parse() -> dict[str, Any]:
+        with open_member(archive, edition.member) as text:
+            table = _numbers(text, archive.name)
+        if edition.ratings is not None and len(table) != edition.ratings:
+            raise DataFileError(f"{archive} has {len(table):,} ratings, not {edition.ratings:,}.",
+                                hint="refresh=True downloads it again.")
+        columns = [np.ascontiguousarray(table[:, place], np.float32 if place == 2 else np.int64) for place in range(4)]
+        return {name: wrap(column, cpu()) for name, column in zip(Ratings._fields, columns, strict=True)}
+
+    found = parsed_once(archive, digest, archive.stem, refresh, parse)
+    return tuple(found[name].asnumpy() for name in Ratings._fields)
 
 
 def _numbers(text: IO[bytes], name: str) -> Array:

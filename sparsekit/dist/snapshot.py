@@ -12,8 +12,9 @@ import numpy as np
 
 from ..base.context import cpu
 from ..base.errors import MismatchError
+from ..base.plain_data import decoded
 from ..core.dispatch import wrap
-from ..optimizer.states import decoded_state, described, encoded_state, generator_from, restored
+from ..optimizer.states import described, encoded_state, generator_from, restored
 from ..optimizer.updater import Updater
 from ..storage import RowSparse
 from .files import Layout, read_part
@@ -301,7 +302,8 @@ class _Part:
                 rows = owned(self.extra[at + 1].view(np.int64)) if sparse else None
                 values = owned(self.extra[at].view(dtype).reshape(size))
                 found.append(wrap(store_of(rows, values, tuple(shape)), cpu()))
-        return decoded_state(encoded, found)
+        state: State = decoded(encoded, found)
+        return state
 
     def join(self, first: _Part) -> None:
         """Add the states of workers in this part to those of the first."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base import checks
-from ..base.entry import doors
+from ..base.entry import entry_classes
 from ..base.errors import UnsupportedError
 from ..base.files import path_of, written
 from .drawing import Drawing
@@ -147,4 +147,4 @@ class Figure(Drawing):
         return f"{self.alt}\n\n{self.table!r}" if self.table.columns else self.alt
 
 
-doors(Figure)
+entry_classes(Figure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base.entry import doors, entry
+from ..base.entry import entry, entry_classes
 from ..base.lazy import lazy
 from . import contrib, data, loss, nn, parameter, rnn, utils
 from .block import Block, HybridBlock
@@ -19,7 +19,7 @@ __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "P
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(globals())
 
-doors(Trainer)
+entry_classes(Trainer)
 for _class in (Block, HybridBlock, Parameter, nn.Sequential, nn.HybridSequential):
     entry(_class)
 # Without those that users override, or that a training loop calls for each batch.

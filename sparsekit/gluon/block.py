@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from .. import ndarray
@@ -10,6 +9,7 @@ from ..base.changes import MarkedDict, changes
 from ..base.context import Context
 from ..base.errors import DTypeError, ParameterError, SparsekitError, UnknownNameError, UnsupportedError
 from ..base.lazy import lazy
+from ..base.nested import leaves
 from ..base.warn import warn_user
 from ..core import hooks
 from ..core.trace import RunsInPython, aside, current, meet, refuse
@@ -568,19 +568,12 @@ class HybridBlock(Block):
 
     def _place(self, args: tuple[Any, ...]) -> Context:
         """The context of the first array among arguments that may be lists."""
-        for array in _arrays_in(args):
-            return array._ctx
+        for array in leaves(args):
+            if isinstance(array, NDArray):
+                return array._ctx
         refuse_foreign(self._name, args)
         raise DTypeError(f"{self._name} takes NDArrays, not {type(args[0]).__name__}.", hint="make one with mx.nd.array(…).")
 
     def hybrid_forward(self, F: Functions, x: Any, *args: Any, **parameters: Any) -> Any:
         """Compute the output from operators of ``F``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().", hint="override hybrid_forward(self, F, x, …).")
-
-
-def _arrays_in(value: object) -> Iterator[Any]:
-    if isinstance(value, NDArray):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _arrays_in(item)

@@ -559,12 +559,11 @@ class Parameter:
 
     def _for_file(self) -> NDArray:
         """The array to save: the values on the CPU, of several contexts the mean."""
-        held = self._reduce()
-        return self._transposed(held) if self._is_transposed else held
+        return self._turned(self._reduce())
 
-    @staticmethod
-    def _transposed(values: NDArray) -> NDArray:
-        return wrap(np.ascontiguousarray(values.asnumpy().T), cpu())
+    def _turned(self, values: NDArray) -> NDArray:
+        """Values of the parameter, or a state of them, as files have them, or as the parameter has those of a file."""
+        return wrap(np.ascontiguousarray(values.asnumpy().T), cpu()) if self._is_transposed and values.ndim == 2 else values
 
     def _reduce(self) -> NDArray:
         """The values on the CPU: a copy, and of several contexts the mean."""
@@ -578,7 +577,7 @@ class Parameter:
         """Take over values from a file, and the contexts if there are no values yet."""
         if dtype_source not in ("current", "saved"):
             raise UnknownNameError.of("dtype_source", dtype_source, ("current", "saved"))
-        data = self._as_held(data)
+        data = self._turned(data)
         self._check_loaded(data, cast_dtype)
         wanted = None if ctx is None else contexts_of(ctx)
         placed = bool(self._arrays) or self._deferred is not None
@@ -596,16 +595,6 @@ class Parameter:
         else:
             places = self._deferred[1] if self._deferred is not None else wanted or [cpu()]
             self._hold(np.array(data.asnumpy(), self.dtype), places)
-
-    def _as_held(self, data: NDArray) -> NDArray:
-        """Values from a file as the parameter holds them.
-
-        Files of sparsekit before this rule hold transposed weights as the parameter does.  They are known by their shape;
-        a square one is read as files have it now.
-        """
-        if not self._is_transposed or (not _fits(data.shape, self._outer_shape) and _fits(data.shape, self._shape)):
-            return data
-        return self._transposed(data) if len(data.shape) == 2 else data
 
     def _check_loaded(self, data: NDArray, cast_dtype: bool) -> None:
         if self._shape and not _fits(data.shape, self._shape):

@@ -10,7 +10,7 @@ from ..autograd import pause
 from ..base.errors import InitializationError, ParameterError, UnsupportedError
 from ..core import device
 from ..ndarray import array, sparse
-from ..optimizer.updater import UpdateLane, Updater
+from ..optimizer.updater import UpdateLane
 from ..storage import RowSparse
 
 if TYPE_CHECKING:
@@ -136,8 +136,7 @@ class TrainerServers:
         trainer = self._trainer
         if self.update:
             return None
-        states = trainer._updaters[0].get_states(dump_optimizer=True) if trainer._updaters else None
-        return [[one.data().asnumpy() if one._arrays else None for one in trainer._params], states]
+        return [[one.data().asnumpy() if one._arrays else None for one in trainer._params], trainer._states()]
 
     def _take_kept(self, state: list[Any]) -> None:  # Any: as above
         """Go on from what a snapshot has."""
@@ -145,14 +144,7 @@ class TrainerServers:
         for parameter, value in zip(trainer._params, values, strict=True):
             if value is not None:
                 parameter.set_data(array(value, dtype=value.dtype))
-        if states is None:
-            return
-        trainer._updaters = [Updater(trainer._optimizer) for _ in trainer._contexts]
-        for updater in trainer._updaters:
-            updater.set_states(states)
-            updater.optimizer = trainer._updaters[0].optimizer
-        trainer._optimizer = trainer._updaters[0].optimizer
-        trainer._optimizer.param_dict = dict(enumerate(trainer._params))
+        trainer._take_states(states)
 
     # row_sparse parameters
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import symbol
 from ..base import nested
-from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError, expected
+from ..base.checks import whole
+from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError
 from ..base.warn import warn_user
 from ..core.partial_shapes import complete, to_user
 from ..ndarray.files import save as save_arrays
@@ -48,7 +49,7 @@ def flatten(value: object, kind: type, what: str) -> tuple[list[Any], Any]:
 
 def holds_symbols(value: object) -> bool:
     """Whether there is a symbol among arguments that may be lists."""
-    return isinstance(value, Symbol) or (isinstance(value, (list, tuple)) and any(map(holds_symbols, value)))
+    return any(isinstance(one, Symbol) for one in nested.leaves(value))
 
 
 class _Way(threading.local):
@@ -226,8 +227,7 @@ def graph(block: HybridBlock, given: tuple[Any, ...]) -> Any:  # Any: a figure, 
 
 def export(block: HybridBlock, path: str | Path, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
     """Write a block's symbol and its parameters."""
-    if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
-        raise SparsekitError(expected("epoch", "an integer of at least 0", epoch), hint="it is part of the file's name.")
+    whole("epoch", epoch, hint="it is part of the file's name.", error=SparsekitError)
     made = trace(block)
     arguments, states = set(made.list_arguments()), set(made.list_auxiliary_states())
     arrays = {}

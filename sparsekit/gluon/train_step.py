@@ -11,7 +11,7 @@ from .. import autograd
 from ..base import rng
 from ..base.changes import changes
 from ..base.config import config
-from ..base.entry import doors
+from ..base.entry import entry_classes
 from ..base.errors import DTypeError, GradientError, ShapeError, SparsekitError, UnsupportedError, expected
 from ..base.faults import is_a_handlers
 from ..base.forking import load
@@ -546,4 +546,4 @@ class _Made:
                 and trainer._is_as_defined and compiled.holds())
 
 
-doors(TrainStep)
+entry_classes(TrainStep)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 from ..base.changes import changes
@@ -381,14 +380,30 @@ class Trainer:
         if self._update_on_kvstore:
             self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
         else:
-            updater = self._updaters[0] if self._updaters else Updater(self._optimizer)
-            write_whole(fname, updater._packed(True, functools.partial(self._transposed_state, True)))
+            write_whole(fname, self._states())
 
-    def _transposed_state(self, to_file: bool, index: Index, state: State) -> State:
-        """The state of a weight, if it is kept transposed, as files have it, or back."""
-        if isinstance(index, str) or not 0 <= index < len(self._params) or not self._params[index]._is_transposed:
+    def _states(self) -> bytes:
+        """The states and settings of the optimizer, if the contexts make the steps."""
+        updater = self._updaters[0] if self._updaters else Updater(self._optimizer)
+        return updater._packed(True, self._turned_state)
+
+    def _take_states(self, data: bytes) -> None:
+        """Go on from what ``_states`` gave."""
+        self._updaters = [Updater(self._optimizer) for _ in self._contexts]
+        for updater in self._updaters:
+            updater._unpacked(data, self._turned_state)
+            updater.optimizer = self._updaters[0].optimizer
+        self._optimizer = self._updaters[0].optimizer
+        self._optimizer.param_dict = dict(enumerate(self._params))
+
+    def _turned_state(self, index: Index, state: State) -> State:
+        """The state of a weight as files have it, or back: transposed if the weight is kept so."""
+        if isinstance(index, str) or not 0 <= index < len(self._params):
             return state
-        return _transposed_state(state, self._params[index], to_file)
+        if isinstance(state, (tuple, list)):
+            turned = [self._turned_state(index, part) for part in state]
+            return turned if isinstance(state, list) else tuple(turned)
+        return self._params[index]._turned(state) if isinstance(state, NDArray) else state
 
     def load_states(self, fname: str | Path) -> None:
         """Read what ``save_states`` wrote; nothing in the file is executed.
@@ -409,23 +424,9 @@ class Trainer:
                 self._servers.introduce()
             self._kvstore.load_optimizer_states(fname)
             self._optimizer = (self._kvstore if self._servers is not None else self._kvstore._updater).optimizer
+            self._optimizer.param_dict = dict(enumerate(self._params))
         else:
-            data = read_states(fname)
-            self._updaters = [Updater(self._optimizer) for _ in self._contexts]
-            for updater in self._updaters:
-                updater._unpacked(data, functools.partial(self._transposed_state, False))
-                updater.optimizer = self._updaters[0].optimizer
-            self._optimizer = self._updaters[0].optimizer
-        self._optimizer.param_dict = dict(enumerate(self._params))
-
-
-def _transposed_state(state: State, parameter: Parameter, to_file: bool) -> State:
-    """A state of a weight that is kept transposed, as files have it, or back."""
-    if isinstance(state, (tuple, list)):
-        return tuple(_transposed_state(part, parameter, to_file) for part in state)
-    if not isinstance(state, NDArray) or state.ndim != 2:
-        return state
-    return parameter._transposed(state) if to_file else parameter._as_held(state)
+            self._take_states(read_states(fname))
 
 
 def _stale(parameter: Parameter, values: NDArray) -> StaleGradientError:

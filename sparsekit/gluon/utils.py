@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-import operator
 import os
 import urllib.parse
 import weakref
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
+from ..base import checks
 from ..base.context import Context
 from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError, expected
-from ..base.files import written
 from ..base.lazy import lazy
 from ..base.scoped import Scoped
 from ..base.warn import warn_user
@@ -27,7 +27,6 @@ from ..ndarray.ndarray import NDArray
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from os import PathLike
-    from pathlib import Path
 
     from ..base.types import Array, Shape
 
@@ -37,11 +36,6 @@ __all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(globals())
-
-#: Bytes that a file is read in.
-PIECE = 1 << 20
-#: Seconds that a server may stay silent.
-PATIENCE = 30
 
 
 # batches
@@ -233,14 +227,7 @@ def whole(name: str, value: SupportsIndex, least: int = 0) -> int:
     ShapeError
         If it is not an integer, or too small.
     """
-    try:
-        found = least - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
-        found = least - 1
-    if found < least:
-        raise ShapeError(expected(name, f"an integer of at least {least}", value),
-                         hint=f"{name}={least + 1}, for example.")
-    return found
+    return checks.whole(name, value, least, error=ShapeError)
 
 
 def shape_is_known(shape: Shape | None) -> bool:
@@ -253,11 +240,8 @@ def shape_is_known(shape: Shape | None) -> bool:
 
 def check_sha1(filename: str | Path, sha1_hash: str) -> bool:
     """Whether a file's SHA-1 is the one given, in hexadecimal digits."""
-    sha1 = hashlib.sha1(usedforsecurity=False)
     with open(filename, "rb") as file:
-        while piece := file.read(PIECE):
-            sha1.update(piece)
-    return sha1.hexdigest() == sha1_hash
+        return hashlib.file_digest(file, lambda: hashlib.sha1(usedforsecurity=False)).hexdigest() == sha1_hash
 
 
 def download(url: str, path: str | Path | None = None, overwrite: bool = False, sha1_hash: str | None = None, retries: int = 5,
@@ -274,7 +258,7 @@ def download(url: str, path: str | Path | None = None, overwrite: bool = False, 
     sha1_hash : str, optional
         SHA-1 of the file in hexadecimal digits.  An existing file with another SHA-1 is downloaded again.
     retries : int
-        Number of further attempts after a failure.
+        Number of further attempts after one that got nothing new; others go on where they ended, if the server allows it.
     verify_ssl : bool
         Whether the server's certificate is verified.
 
@@ -288,26 +272,17 @@ def download(url: str, path: str | Path | None = None, overwrite: bool = False, 
     DataFileError
         If the download fails, for instance without a network, or the SHA-1 differs.
     """
-    if retries < 0:
-        raise SparsekitError(expected("retries", "at least 0", retries), hint="0 tries once.")
+    checks.whole("retries", retries, hint="0 tries once.")
     target = _target(url, path)
     if not overwrite and os.path.exists(target) and (sha1_hash is None or check_sha1(target, sha1_hash)):
         return target
     if not verify_ssl:
         warn_user("verify_ssl=False: others on the network can change this file.")
-    folder = os.path.dirname(os.path.abspath(target))
-    try:
-        os.makedirs(folder, exist_ok=True)
-        with written(target) as file:
-            found = _fetched(url, file, verify_ssl, retries)
-            if sha1_hash is not None and found != sha1_hash:
-                raise DataFileError(f"{url} is not the file expected: its SHA-1 is not {sha1_hash}.",
-                                    hint="it has changed, or was cut off on its way; check the address and the number.")
-    except DataFileError:
-        raise
-    except (OSError, ValueError) as error:
-        raise DataFileError(f"{target} cannot be written: {getattr(error, 'strerror', None) or error}.",
-                            hint="give path=, a file in a folder with room that you may write to.") from error
+    import ssl  # slow to import, as the next one, and needed here alone
+
+    from ..datasets.download import retrieve
+
+    retrieve(url, Path(target), sha1_hash, retries, None if verify_ssl else ssl._create_unverified_context())
     return target
 
 
@@ -320,40 +295,6 @@ def _target(url: str, path: str | PathLike[str] | None) -> str:
     if not target or (not name and target.endswith(os.sep)):
         raise DataFileError(f"The address {url!r} does not end in a file name.", hint="give path=, the name to save it under.")
     return target
-
-
-def _fetched(url: str, file: BinaryIO, verify_ssl: bool, retries: int) -> str:
-    """Write what is at an address to a file; its SHA-1."""
-    import http.client  # slow to import, as the next ones, and needed here alone
-    import shutil
-    import ssl
-
-    from ..datasets.download import announced, copied, opened
-
-    context = None if verify_ssl else ssl._create_unverified_context()
-    for left in range(retries, -1, -1):
-        file.seek(0)
-        file.truncate()
-        try:
-            with opened(url, context=context, timeout=PATIENCE) as answer:
-                expected, room = announced(answer), shutil.disk_usage(os.curdir).free
-                if answer.status != 200:
-                    raise http.client.HTTPException(f"the server answers {answer.status}")
-                problem = f"it takes {expected:,} bytes, and the disk has {room:,} left" if (expected or 0) > room else ""
-                count = 0 if problem else copied(answer, file, room if expected is None else expected)
-            if not problem and count == (count if expected is None else expected):
-                break
-            problem = problem or f"it ended after {count:,} of {expected:,} bytes"
-        except (http.client.HTTPException, OSError) as error:  # URLError, TimeoutError and our own are OSErrors
-            problem = str(getattr(error, "message", None) or getattr(error, "reason", error))
-        if left == 0:
-            raise DataFileError(f"{url} could not be downloaded: {problem}.",
-                                hint="check the address and the network; offline, fetch the file elsewhere and give its path.")
-    file.seek(0)
-    sha1 = hashlib.sha1(usedforsecurity=False)
-    while piece := file.read(PIECE):
-        sha1.update(piece)
-    return sha1.hexdigest()
 
 
 entries(globals(), ["clip_global_norm", "split_and_load", "split_data"])

@@ -12,11 +12,11 @@ import numpy as np
 from ..base.errors import UnsupportedError
 from ..base.nested import flatten
 from ..ndarray.ndarray import NDArray
+from ..optimizer.states import arrays_of
 
 if TYPE_CHECKING:
     from ..core.step_program import StepProgram
     from ..core.trace import Tracer
-    from ..optimizer.types import State
     from .block import Block
     from .trainer import Trainer
 
@@ -91,21 +91,13 @@ def _named_arrays(result: object, trainer: Trainer) -> Iterator[tuple[str, NDArr
             yield parameter.name, values
     for updater in trainer._updaters:
         for index, parameter in enumerate(trainer._params):
-            yield from ((f"the state of {parameter.name}", one) for one in _arrays_of(updater.states.get(index)))
+            yield from ((f"the state of {parameter.name}", one) for one in arrays_of(updater.states.get(index)))
 
 
 def _results_of(result: object) -> list[NDArray]:  # object: nested as the loss returns it
     found: list[NDArray] = []
     flatten(result, NDArray, found, (type(None),))
     return found
-
-
-def _arrays_of(state: State) -> Iterator[NDArray]:
-    if isinstance(state, (tuple, list)):
-        for part in state:
-            yield from _arrays_of(part)
-    elif isinstance(state, NDArray):
-        yield state
 
 
 def _difference(array: NDArray, other: NDArray) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base.entry import doors, entry
+from ..base.entry import entry, entry_classes
 from ..base.lazy import lazy
 from .base import InitDesc, Initializer, alias, create, register
 from .basic import Bilinear, Constant, LSTMBias, MSRAPrelu, Normal, One, Orthogonal, Uniform, Xavier, Zero
@@ -21,5 +21,6 @@ __all__ = ["Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMB
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(globals())
 
-doors(Bilinear, Constant, FusedRNN, Initializer, LSTMBias, Load, MSRAPrelu, Mixed, Normal, One, Orthogonal, Uniform, Xavier, Zero)
+entry_classes(Bilinear, Constant, FusedRNN, Initializer, LSTMBias, Load, MSRAPrelu, Mixed, Normal, One, Orthogonal, Uniform,
+              Xavier, Zero)
 alias, create, register = entry(alias), entry(create, callbacks=True), entry(register)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base.entry import doors, entry
+from ..base.entry import entry, entry_classes
 from ..base.lazy import lazy
 from .array_iter import NDArrayIter
 from .csv_iter import CSVIter
@@ -19,5 +19,5 @@ __all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "LibSVMIter", "LibSVM
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(globals())
 
-doors(CSVIter, DataBatch, DataDesc, DataIter, LibSVMIter, LibSVMReader, NDArrayIter, PrefetchingIter, ResizeIter)
+entry_classes(CSVIter, DataBatch, DataDesc, DataIter, LibSVMIter, LibSVMReader, NDArrayIter, PrefetchingIter, ResizeIter)
 load_libsvm, save_libsvm = entry(load_libsvm), entry(save_libsvm)

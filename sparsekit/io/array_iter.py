@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.checks import whole
 from ..base.context import Context
 from ..base.entry import entries
-from ..base.errors import DataFileError, DTypeError, ShapeError, StorageTypeError, UnknownNameError, expected
+from ..base.errors import DataFileError, DTypeError, ShapeError, StorageTypeError, UnknownNameError
 from ..base.rng import generator
 from ..core import hooks
 from ..core.indices import notice
@@ -123,9 +124,7 @@ class NDArrayIter(DataIter):
     def __init__(self, data: Any, label: object = None, batch_size: int = 1, shuffle: bool = False,
                  last_batch_handle: str = "pad", data_name: str = "data", label_name: str = "softmax_label",
                  layout: str = "NCHW") -> None:
-        if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-            raise ShapeError(expected("batch_size", "an integer of at least 1", batch_size), hint="pass batch_size=32, say.")
-        super().__init__(int(batch_size))
+        super().__init__(whole("batch_size", batch_size, 1, error=ShapeError))
         if last_batch_handle not in HANDLES:
             raise UnknownNameError.of("last_batch_handle", last_batch_handle, HANDLES)
         if "N" not in layout:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.checks import whole
 from ..base.context import cpu
 from ..base.dtypes import element_type
 from ..base.entry import entries
-from ..base.errors import DataFileError, ShapeError, expected
+from ..base.errors import DataFileError, ShapeError
 from ..ndarray import wrap
 from ..ndarray.arguments import shape_of
 from .data import DataBatch, DataDesc
@@ -94,9 +95,7 @@ class CSVIter(FileIter):
                  label_shape: Sequence[int] | Shape = (1,), round_batch: bool = True, dtype: DTypeLike = None,
                  data_name: str = "data", label_name: str = "softmax_label", prefetch_buffer: int | None = None,
                  ctx: Context | None = None) -> None:
-        if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-            raise ShapeError(expected("batch_size", "an integer of at least 1", batch_size), hint="pass batch_size=32, say.")
-        super().__init__(int(batch_size))
+        super().__init__(whole("batch_size", batch_size, 1, error=ShapeError))
         kind, width = element_type(dtype), shape_of(label_shape)
         self._data, name = _table(data_csv, shape_of(data_shape), kind)
         count = len(self._data)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import DataFileError, ShapeError, expected
+from ..base.checks import whole
+from ..base.errors import DataFileError, ShapeError
 from ..base.workers import Threads
 from .data import DataBatch, DataDesc, DataIter
 
@@ -91,8 +92,7 @@ class ResizeIter(BatchIter):
     """
 
     def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True) -> None:
-        if size < 0:
-            raise ShapeError(expected("size", "at least 0", size), hint="size is the number of batches.")
+        whole("size", size, hint="size is the number of batches.", error=ShapeError)
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.cur = 0

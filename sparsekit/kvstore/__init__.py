@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base.entry import doors
+from ..base.entry import entry_classes
 from ..base.lazy import lazy
 from .base import KVStoreBase, create
 from .dist import DistKVStore
@@ -15,4 +15,4 @@ __all__ = ["DistKVStore", "KVStore", "KVStoreBase", "create"]
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(globals())
 
-doors(DistKVStore, KVStore, KVStoreBase)
+entry_classes(DistKVStore, KVStore, KVStoreBase)

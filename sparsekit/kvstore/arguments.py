@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import DTypeError, RowIndexError, ShapeError, StorageTypeError, UnknownNameError, expected
+from ..base.nested import leaves
 from ..ndarray.arithmetic import add
 from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..base.types import Array, Shape
 
 
-__all__ = ["arrays_by_key", "check_row_sparse", "checked_optimizer", "flatten", "numbers_of", "only_optimizer", "pairs",
+__all__ = ["arrays_by_key", "check_row_sparse", "checked_optimizer", "numbers_of", "only_optimizer", "pairs",
            "row_targets", "sum_of"]
 
 
@@ -51,7 +52,7 @@ def arrays_by_key(key: object, value: object) -> dict[Any, list[Any]]:
 
 def row_targets(key: object, out: object, row_ids: object) -> Iterator[tuple[Any, Any, Any]]:
     """Each array of ``row_sparse_pull``, with its key before it and its row numbers behind it."""
-    ids = list(flatten(row_ids))
+    ids = list(leaves(row_ids))
     if isinstance(key, (list, tuple)) and len(key) == len(ids) == 1 and isinstance(out, (list, tuple)) and len(out) > 1:
         key = key[0]
     targets = [(one, array) for one, arrays in pairs(key, out) for array in arrays]
@@ -74,15 +75,6 @@ def only_optimizer(capability: str) -> bool:
     if capability.lower() != "optimizer":
         raise UnknownNameError.of("capability", capability, ("optimizer",))
     return True
-
-
-def flatten(nested: object) -> Iterator[Any]:
-    """The items of nested lists, in order."""
-    if isinstance(nested, (list, tuple)):
-        for part in nested:
-            yield from flatten(part)
-    else:
-        yield nested
 
 
 def check_row_sparse(stype: str, shape: Shape, array: NDArray) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from .types import Arrays, MetricLike, Names
 
 
-__all__ = ["CompositeEvalMetric", "EvalMetric", "alias", "check_label_shapes", "classes_at", "create", "pairs", "register"]
+__all__ = ["CompositeEvalMetric", "EvalMetric", "RecordedMetric", "alias", "check_label_shapes", "classes_at", "create", "pairs",
+           "register"]
 
 Result = TypeVar("Result")
 
@@ -106,6 +107,9 @@ class EvalMetric:
         Further arguments of the subclass, which ``get_config`` returns.  ``has_global_stats=True`` enables the global total.
     """
 
+    #: Whether larger values are better; a class of metrics of which that is so says it.
+    larger_is_better: ClassVar[bool] = False
+
     sum_metric: Any
     global_sum_metric: Any
 
@@ -175,6 +179,36 @@ class EvalMetric:
     def get_global_name_value(self) -> list[tuple[str, Any]]:
         """Pairs of name and value since the last ``reset``."""
         return _zipped(*self.get_global())
+
+
+class RecordedMetric(EvalMetric):
+    """Base of metrics whose value comes from a record of all batches, rather than from a mean over batches.
+
+    The class of the record is ``_record``.  Made without arguments, it is a record of no batch; ``joined(other)`` is that of the
+    batches of both, and ``value()`` the metric's value.
+    """
+
+    _record: ClassVar[type[Any]]
+    _local: Any
+    _global: Any
+
+    def _join(self, found: object, count: int) -> None:  # object: a record
+        """Add the record of a batch to the local and the global one; the batch counts as ``count``."""
+        self._local, self._global = self._local.joined(found), self._global.joined(found)
+        self.num_inst += count
+        self.global_num_inst += count
+        self.sum_metric = self._local.value() * self.num_inst
+        self.global_sum_metric = self._global.value() * self.global_num_inst
+
+    def reset(self) -> None:
+        """Reset the local and the global total."""
+        self._global = self._record()
+        super().reset()
+
+    def reset_local(self) -> None:
+        """Reset the local total."""
+        self._local = self._record()
+        super().reset_local()
 
 
 def _zipped(name: Sequence[str] | str, value: float | Sequence[float]) -> list[tuple[str, Any]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from ..base.errors import ShapeError, SparsekitError, UnknownNameError, expected
-from .base import EvalMetric, alias, check_label_shapes, classes_at, pairs, register
+from .base import EvalMetric, RecordedMetric, alias, check_label_shapes, classes_at, pairs, register
 
 if TYPE_CHECKING:
 
@@ -39,6 +39,8 @@ class Accuracy(EvalMetric):
     >>> accuracy.get()
     ('accuracy', 0.6666666666666666)
     """
+
+    larger_is_better = True
 
     def __init__(self, axis: int = 1, name: str = "accuracy", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names, axis=axis, has_global_stats=True)
@@ -76,6 +78,8 @@ class TopKAccuracy(EvalMetric):
         If ``top_k`` is below 2.
     """
 
+    larger_is_better = True
+
     def __init__(self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Names = None,
                  label_names: Names = None) -> None:
         if top_k <= 1:
@@ -97,38 +101,58 @@ class TopKAccuracy(EvalMetric):
             self._add(int((best == label.astype(np.int64).reshape(-1, 1)).sum()), len(pred))
 
 
-class _Counts:
-    """Confusion matrix of two classes."""
+class _Confusion(NamedTuple):
+    """Numbers of samples by predicted class and class; as many classes as have occurred, and at least two."""
 
-    def __init__(self) -> None:
-        self.true_positives = self.false_positives = self.false_negatives = self.true_negatives = 0
+    counts: Any = np.zeros((2, 2), np.int64)
 
-    def add(self, true: Array, predicted: Array) -> None:
-        self.true_positives += int((predicted & true).sum())
-        self.false_positives += int((predicted & ~true).sum())
-        self.false_negatives += int((~predicted & true).sum())
-        self.true_negatives += int((~predicted & ~true).sum())
+    @classmethod
+    def of(cls, label: Array, pred: Array) -> Self:
+        """The numbers of a batch of classes."""
+        count: int = max(2, int(max(pred.max(), label.max())) + 1)
+        places = classes_at(pred, count) * count + classes_at(label, count)
+        return cls(np.bincount(places, minlength=count * count).reshape(count, count))
 
-    @property
-    def total(self) -> int:
-        return self.true_positives + self.false_positives + self.false_negatives + self.true_negatives
+    def joined(self, other: _Confusion) -> Self:
+        """The numbers of the samples of both."""
+        count = max(len(self.counts), len(other.counts))
+        if count == len(self.counts) == len(other.counts):
+            return type(self)(self.counts + other.counts)
+        wide = [np.pad(one.counts, (0, count - len(one.counts))) for one in (self, other)]
+        return type(self)(wide[0] + wide[1])
 
-    @property
-    def f_score(self) -> float:
+    def value(self) -> float:
+        """Matthews' coefficient of any number of classes; nan if all predictions or labels are of one class."""
+        matrix = self.counts.astype(np.float64)
+        total, predicted, true = matrix.sum(), matrix.sum(axis=1), matrix.sum(axis=0)
+        variances = (predicted * (total - predicted)).sum() * (true * (total - true)).sum()
+        covariance = (matrix.diagonal() * total - predicted * true).sum()
+        return float(covariance / math.sqrt(variances)) if variances else float("nan")
+
+
+class _Precision(_Confusion):
+    """Of two classes, as ``F1`` sums them up."""
+
+    def value(self) -> float:
         """The harmonic mean of precision and recall; 0 if both are 0."""
-        twice = 2 * self.true_positives
-        return twice / (twice + self.false_positives + self.false_negatives) if twice else 0.0
+        (_, missed), (wrong, right) = self.counts.tolist()
+        return float(2 * right / (2 * right + wrong + missed)) if right else 0.0
 
-    @property
-    def correlation(self) -> float:
-        """Matthews' correlation coefficient; factors of zero are omitted from the denominator, as in MXNet."""
-        tp, fn, fp, tn = self.true_positives, self.false_negatives, self.false_positives, self.true_negatives
+
+class _Correlation(_Confusion):
+    """Of two classes, as ``MCC`` sums them up."""
+
+    def value(self) -> float:
+        """Matthews' coefficient of two classes; factors of zero are omitted from the denominator, as in MXNet."""
+        (tn, fn), (fp, tp) = self.counts.tolist()
         factors = [tp + fp, tp + fn, tn + fp, tn + fn]
-        return (tp * tn - fp * fn) / math.sqrt(math.prod(factor for factor in factors if factor))
+        return float((tp * tn - fp * fn) / math.sqrt(math.prod(factor for factor in factors if factor)))
 
 
-class _Binary(EvalMetric):
+class _Binary(RecordedMetric):
     """Base of metrics of two classes: a mean over batches (macro), or one value over all samples (micro)."""
+
+    larger_is_better = True
 
     def __init__(self, name: str, output_names: Names, label_names: Names, average: str) -> None:
         if average not in ("macro", "micro"):
@@ -136,12 +160,9 @@ class _Binary(EvalMetric):
         self.average = average
         super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
 
-    def _measure(self, counts: _Counts) -> float:
-        raise SparsekitError(f"{type(self).__name__} does not define _measure().", hint="override _measure(self, counts).")
-
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Add a batch of labels 0 and 1 (batch,) and scores (batch, 2)."""
-        counts = [_Counts()] if self.average == "macro" else [self._counts, self._global_counts]
+        found = self._record()
         for label, pred in pairs(labels, preds):
             if pred.ndim != 2:
                 raise ShapeError(expected("The shape of the predictions", "(batch, 2)", pred.shape),
@@ -151,23 +172,13 @@ class _Binary(EvalMetric):
             if len(np.unique(label)) > 2:
                 raise ShapeError(f"{type(self).__name__} currently only supports binary classification.",
                                  hint="use PCC for more than two classes.")
-            for one in counts:
-                one.add(label == 1, pred.argmax(axis=1) == 1)
+            if len(label):
+                found = found.joined(self._record.of(label == 1, pred.argmax(axis=1) == 1))
+        count = int(found.counts.sum())
         if self.average == "macro":
-            self._add(self._measure(counts[0]) if counts[0].total else 0.0, 1)
-            return
-        self.num_inst, self.global_num_inst = (one.total for one in counts)
-        self.sum_metric, self.global_sum_metric = (self._measure(one) * one.total if one.total else 0.0 for one in counts)
-
-    def reset(self) -> None:
-        """Reset the local and the global total."""
-        self._global_counts = _Counts()
-        super().reset()
-
-    def reset_local(self) -> None:
-        """Reset the local total."""
-        self._counts = _Counts()
-        super().reset_local()
+            self._add(found.value() if count else 0.0, 1)
+        else:
+            self._join(found, count)
 
 
 @register
@@ -182,11 +193,10 @@ class F1(_Binary):
         Whether to average the values of the batches, or to compute one value over all samples.
     """
 
+    _record = _Precision
+
     def __init__(self, name: str = "f1", output_names: Names = None, label_names: Names = None, average: str = "macro") -> None:
         super().__init__(name, output_names, label_names, average)
-
-    def _measure(self, counts: _Counts) -> float:
-        return counts.f_score
 
 
 @register
@@ -201,15 +211,14 @@ class MCC(_Binary):
         Whether to average the values of the batches, or to compute one value over all samples.
     """
 
+    _record = _Correlation
+
     def __init__(self, name: str = "mcc", output_names: Names = None, label_names: Names = None, average: str = "macro") -> None:
         super().__init__(name, output_names, label_names, average)
 
-    def _measure(self, counts: _Counts) -> float:
-        return counts.correlation
-
 
 @register
-class PCC(EvalMetric):
+class PCC(RecordedMetric):
     """Matthews' correlation coefficient of any number of classes: J. Gorodkin 2004, doi:10.1016/j.compbiolchem.2004.09.006.
 
     Parameters
@@ -220,8 +229,8 @@ class PCC(EvalMetric):
         Keep a global total for ``get_global``.  Default True.
     """
 
-    _confusion: Any
-    _global_confusion: Any
+    larger_is_better = True
+    _record = _Confusion
 
     def __init__(self, name: str = "pcc", output_names: Names = None, label_names: Names = None,
                  has_global_stats: bool = True) -> None:
@@ -229,50 +238,15 @@ class PCC(EvalMetric):
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Add a batch of classes, and of predicted classes or scores (batch, classes)."""
+        found = _Confusion()
         for label, pred in pairs(labels, preds):
             if pred.shape != label.shape:
                 pred = pred.argmax(axis=1)
             label, pred = label.astype(np.int64).ravel(), pred.astype(np.int64).ravel()
             check_label_shapes(label, pred)
-            if not len(label):
-                continue
-            count: int = max(len(self._confusion), len(self._global_confusion), int(max(pred.max(), label.max())) + 1)
-            found = np.bincount(classes_at(pred, count) * count + classes_at(label, count), minlength=count * count)
-            found = found.reshape(count, count)
-            self._confusion, self._global_confusion = (
-                found + np.pad(before, (0, count - len(before))) for before in (self._confusion, self._global_confusion))
-        self.num_inst += 1
-        self.global_num_inst += 1
-
-    @property
-    def sum_metric(self) -> float:
-        """The coefficient times the number of batches."""
-        return _correlation(self._confusion) * float(self.num_inst)
-
-    @property
-    def global_sum_metric(self) -> float:
-        """The coefficient times the number of batches, since the last ``reset``."""
-        return _correlation(self._global_confusion) * float(self.global_num_inst)
-
-    def reset(self) -> None:
-        """Reset the local and the global total."""
-        self.global_num_inst = 0
-        self._global_confusion = np.zeros((2, 2), np.int64)
-        self.reset_local()
-
-    def reset_local(self) -> None:
-        """Reset the local total."""
-        self.num_inst = 0
-        self._confusion = np.zeros((2, 2), np.int64)
-
-
-def _correlation(confusion: Array) -> float:
-    """The coefficient of a confusion matrix of predictions by labels; nan if all predictions or labels are of one class."""
-    matrix = confusion.astype(np.float64)
-    total, predicted, true = matrix.sum(), matrix.sum(axis=1), matrix.sum(axis=0)
-    variances = (predicted * (total - predicted)).sum() * (true * (total - true)).sum()
-    covariance = (matrix.diagonal() * total - predicted * true).sum()
-    return float(covariance / math.sqrt(variances)) if variances else float("nan")
+            if len(label):
+                found = found.joined(_Confusion.of(label, pred))
+        self._join(found, 1)
 
 
 @register

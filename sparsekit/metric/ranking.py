@@ -79,6 +79,8 @@ class AUC(EvalMetric):
     ('auc', 0.75)
     """
 
+    larger_is_better = True
+
     def __init__(self, name: str = "auc", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=True)
 

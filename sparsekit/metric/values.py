@@ -11,7 +11,7 @@ import numpy
 from ..base.errors import ShapeError, UnknownNameError, UnsupportedError
 from ..base.warn import warn_user
 from ..ndarray.ndarray import NDArray
-from .base import EvalMetric, alias, check_label_shapes, pairs, register
+from .base import EvalMetric, RecordedMetric, alias, check_label_shapes, pairs, register
 
 if TYPE_CHECKING:
 
@@ -110,7 +110,7 @@ class _Moments(NamedTuple):
     means: Any = 0.0
     products: Any = 0.0
 
-    def merged(self, other: _Moments) -> _Moments:
+    def joined(self, other: _Moments) -> _Moments:
         count = self.size + other.size
         if not count:
             return self
@@ -118,7 +118,7 @@ class _Moments(NamedTuple):
         products = self.products + other.products + numpy.outer(delta, delta) * (self.size * other.size / count)
         return _Moments(count, self.means + delta * (other.size / count), products)
 
-    def correlation(self) -> float:
+    def value(self) -> float:
         if self.size < 2:
             return float("nan")
         variances = self.products[0, 0] * self.products[1, 1]
@@ -136,7 +136,7 @@ def _moments(label: Array, pred: Array) -> _Moments:
 
 @register
 @alias("pearsonr")
-class PearsonCorrelation(EvalMetric):
+class PearsonCorrelation(RecordedMetric):
     """Pearson's correlation coefficient of labels and predictions.
 
     Parameters
@@ -147,8 +147,8 @@ class PearsonCorrelation(EvalMetric):
         Whether to average the values of the batches, or to compute one value over all samples.
     """
 
-    _moments: _Moments
-    _global_moments: _Moments
+    larger_is_better = True
+    _record = _Moments
 
     def __init__(self, name: str = "pearsonr", output_names: Names = None, label_names: Names = None,
                  average: str = "macro") -> None:
@@ -163,23 +163,9 @@ class PearsonCorrelation(EvalMetric):
             check_label_shapes(label, pred, False, True)
             moments = _moments(label, pred)
             if self.average == "macro":
-                self._add(moments.correlation(), 1)
-                continue
-            self._moments, self._global_moments = self._moments.merged(moments), self._global_moments.merged(moments)
-            self.num_inst += 1
-            self.global_num_inst += 1
-            self.sum_metric = self._moments.correlation() * self.num_inst
-            self.global_sum_metric = self._global_moments.correlation() * self.global_num_inst
-
-    def reset(self) -> None:
-        """Reset the local and the global total."""
-        self._global_moments = _Moments()
-        super().reset()
-
-    def reset_local(self) -> None:
-        """Reset the local total."""
-        self._moments = _Moments()
-        super().reset_local()
+                self._add(moments.value(), 1)
+            else:
+                self._join(moments, 1)
 
 
 @register

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base.entry import doors
+from ..base.entry import entry_classes
 from ..base.lazy import lazy
 from .base_module import BaseModule
 from .module import Module
 
 __all__ = ["BaseModule", "BucketingModule", "Module", "PythonLossModule", "PythonModule", "SequentialModule"]
 
-doors(BaseModule, Module)
+entry_classes(BaseModule, Module)
 
 if TYPE_CHECKING:
     from ..compat.module.bucketing_module import BucketingModule

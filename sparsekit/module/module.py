@@ -111,8 +111,8 @@ class Module(ParameterModule):
         inputs = {*self._data_names, *self._label_names, *self._state_names}
         self._param_names = [name for name in symbol.list_arguments() if name not in inputs]
         self._aux_names = symbol.list_auxiliary_states()
-        self._data_shapes: Any = None
-        self._label_shapes: Any = None
+        self._data_shapes: list[DataDesc] = []
+        self._label_shapes: list[DataDesc] | None = None
         self._grad_req: Any = None
 
     # files
@@ -159,29 +159,25 @@ class Module(ParameterModule):
     @property
     def output_names(self) -> list[str]:
         """Names of the outputs."""
-        found: list[str] = self._symbol.list_outputs()
-        return found
+        return self._symbol.list_outputs()
 
     @property
     def data_shapes(self) -> list[DataDesc]:
         """Descriptions of the data to which the module is bound."""
         require(self, "binded")
-        found: list[DataDesc] = self._data_shapes
-        return found
+        return self._data_shapes
 
     @property
     def label_shapes(self) -> list[DataDesc] | None:
         """Descriptions of the labels to which the module is bound; None if there are none."""
         require(self, "binded")
-        found: list[DataDesc] | None = self._label_shapes
-        return found
+        return self._label_shapes
 
     @property
     def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Pairs of the name and the shape of each output."""
         require(self, "binded")
-        found: list[tuple[str, tuple[int, ...]]] = self._exec_group.get_output_shapes()
-        return found
+        return self._exec_group.get_output_shapes()
 
     # binding
 
@@ -230,7 +226,8 @@ class Module(ParameterModule):
         if shared_module is not None and shared_module.optimizer_initialized:
             self.borrow_optimizer(shared_module)
 
-    def _described(self, data_shapes: Descriptions, label_shapes: Descriptions, warn: bool = True) -> tuple[list[DataDesc], Any]:
+    def _described(self, data_shapes: Descriptions, label_shapes: Descriptions, warn: bool = True
+                   ) -> tuple[list[DataDesc], list[DataDesc] | None]:
         data, labels = described(data_shapes, "data_shapes"), described(label_shapes or [], "label_shapes")
         check_data(self._data_names, data)
         if warn:
@@ -419,14 +416,12 @@ class Module(ParameterModule):
         list of NDArray, or list of list of NDArray
         """
         require(self, "binded", "params_initialized")
-        found: list[Any] = self._exec_group.get_outputs(merge_multi_context)
-        return found
+        return self._exec_group.get_outputs(merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """Gradients with respect to the data, of the last backward pass; arguments and result as for ``get_outputs``."""
         require(self, "binded", "params_initialized", "inputs_need_grad")
-        found: list[Any] = self._exec_group.get_input_grads(merge_multi_context)
-        return found
+        return self._exec_group.get_input_grads(merge_multi_context)
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """Values of the states; if not merged, a list for each state with an array for each context.
@@ -437,8 +432,7 @@ class Module(ParameterModule):
             If ``merge_multi_context`` and there are several contexts.
         """
         require(self, "binded", "params_initialized")
-        found: list[Any] = self._exec_group.get_states(merge_multi_context)
-        return found
+        return self._exec_group.get_states(merge_multi_context)
 
     def set_states(self, states: object = None, value: object = None) -> None:
         """Set the values of the states by exactly one of the arguments.
@@ -451,7 +445,7 @@ class Module(ParameterModule):
             Value for all states.
         """
         require(self, "binded", "params_initialized")
-        self._exec_group.set_states(states, value)
+        self._exec_group.set_states(states, value)  # type: ignore[arg-type]  # which checks them
 
     def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Update a metric by the outputs of the last forward pass.

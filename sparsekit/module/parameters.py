@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from ..optimizer import Optimizer, Updater
     from ..symbol.symbol import Symbol
+    from .executor_group import DataParallelExecutorGroup
     from .types import Logger, OptimizerLike, OptimizerParams
 
 __all__ = ["ParameterModule"]
@@ -39,7 +40,7 @@ class ParameterModule(BaseModule):
         self._params_dirty = False
         self._steps: Any = None
         self._states_file: Any = None
-        self._exec_group: Any = None
+        self._exec_group: DataParallelExecutorGroup = None  # type: ignore[assignment]  # until it is bound
         self._compression_params: Any = None
 
     # values

@@ -126,6 +126,8 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         return self.transpose()
 
     def __len__(self) -> int:
+        if not self.shape:
+            raise DTypeError("len() of an array without axes.", hint="float(x) is its value.")
         return self.shape[0]
 
     def __repr__(self) -> str:

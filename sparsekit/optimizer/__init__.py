@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base.entry import doors
+from ..base.entry import entry_classes
 from ..base.lazy import lazy
 from . import contrib
 from .adaptive import FTML, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, Nadam, RMSProp
@@ -21,5 +21,5 @@ __all__ = ["DCASGD", "FTML", "LAMB", "LARS", "LBSGD", "NAG", "SGD", "SGLD", "Ada
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(globals())
 
-doors(DCASGD, FTML, LAMB, LARS, LBSGD, NAG, SGD, SGLD, AdaDelta, AdaGrad, Adam, AdamW, Adamax, Ftrl, GroupAdaGrad, Nadam,
-      Optimizer, RMSProp, Signum, Test, Updater)
+entry_classes(DCASGD, FTML, LAMB, LARS, LBSGD, NAG, SGD, SGLD, AdaDelta, AdaGrad, Adam, AdamW, Adamax, Ftrl, GroupAdaGrad, Nadam,
+              Optimizer, RMSProp, Signum, Test, Updater)

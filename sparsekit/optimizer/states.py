@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,18 +11,19 @@ import numpy as np
 from ..base import rng
 from ..base.changes import SettingsDict
 from ..base.errors import SparsekitError, UnsupportedError
+from ..base.nested import leaves
 from ..base.plain_data import decoded, encoded
 from ..lr_scheduler import LRScheduler
 from ..ndarray import state_files
+from ..ndarray.ndarray import NDArray
 from .optimizer import Optimizer, registry
 
 if TYPE_CHECKING:
     from ..base.types import JSON
-    from ..ndarray.ndarray import NDArray
     from .types import Index, State
 
 
-__all__ = ["Progress", "applied_settings", "arrays_of", "decoded_state", "described", "encoded_settings", "encoded_state",
+__all__ = ["Progress", "applied_settings", "arrays_of", "described", "encoded_settings", "encoded_state",
            "generator_from", "pack", "random_of", "restored", "unpack", "unpack_all"]
 
 #: Attributes of an optimizer that are not settings; a new optimizer initializes them.
@@ -32,34 +33,15 @@ _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_recorded_calls", "_index_upd
 
 def arrays_of(state: State) -> Iterator[NDArray]:
     """The arrays of a state, in order."""
-    if isinstance(state, (tuple, list)):
-        for part in state:
-            yield from arrays_of(part)
-    elif state is not None:
-        yield state
+    return (one for one in leaves(state) if isinstance(one, NDArray))
 
 
 # states
 
 
 def encoded_state(state: State, arrays: list[NDArray]) -> JSON:
-    """A state as JSON; its arrays are appended to ``arrays`` and represented by their positions there."""
-    if isinstance(state, (tuple, list)):
-        return [encoded_state(part, arrays) for part in state]
-    if state is None:
-        return None
-    if not hasattr(state, "as_in_context"):
-        raise SparsekitError(f"A state of type {type(state).__name__} cannot be saved.",
-                             hint="a state must be an array, None, or a tuple of these.")
-    arrays.append(state)
-    return len(arrays) - 1
-
-
-def decoded_state(state: Any, arrays: Sequence[NDArray]) -> State:  # Any: JSON
-    """The inverse of ``encoded_state``."""
-    if isinstance(state, list):
-        return tuple(decoded_state(part, arrays) for part in state)
-    return None if state is None else arrays[state]
+    """A state as JSON; its arrays are appended to ``arrays``, as they are.  ``decoded`` is the inverse."""
+    return encoded(state, arrays, "A state", hint="a state must be an array, None, or a tuple of these.", kept=NDArray)
 
 
 # settings
@@ -264,12 +246,12 @@ def unpack_all(data: bytes, turned: Callable[[Index, State], State] = _as_is
     """
     try:
         about, arrays = state_files.unpack(data)
-        states = {key: turned(key, decoded_state(state, arrays)) for key, state in about["states"]}
+        states = {key: turned(key, decoded(state, arrays)) for key, state in about["states"]}
         progress = None
         if "counts" in about:
             progress = Progress(_read(about["counts"]), {})
             for device, key, total in about["sums"]:
-                found: Any = turned(key, decoded_state(total, arrays))  # Any: a sum is one array
+                found: Any = turned(key, decoded(total, arrays))  # Any: a sum is one array
                 progress.sums.setdefault(device, {})[key] = found
         return states, None if about["optimizer"] is None else _restore(about["optimizer"]), progress
     except (SparsekitError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:

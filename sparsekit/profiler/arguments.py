@@ -30,7 +30,8 @@ STORAGE_TYPES = ("default", "csr", "row_sparse")
 P = ParamSpec("P")
 
 
-number, flag, whole = (functools.partial(check, error=ProfilerError) for check in (checks.number, checks.flag, checks.whole))
+number, flag = (functools.partial(check, error=ProfilerError) for check in (checks.number, checks.flag))
+whole = functools.partial(checks.whole, error=ProfilerError)
 
 
 def text(name: str, value: object, hint: str = "") -> str:  # object: what the user gave, here and below

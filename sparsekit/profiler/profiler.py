@@ -12,7 +12,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
-from ..base.entry import doors
+from ..base.entry import entry_classes
 from ..base.errors import ProfilerError, expected
 from ..base.forking import across_fork, load
 from ..base.scoped import Scoped
@@ -416,4 +416,4 @@ def _torch_mode() -> ModuleType:
     return load("sparsekit.profiler.torch_mode")
 
 
-doors(Profiler)
+entry_classes(Profiler)

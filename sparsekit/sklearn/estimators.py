@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import abc
-import numbers
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -16,6 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..base.checks import amount_of, whole
 from ..base.errors import ParameterError, expected, shown
 from ..base.optional import scipy_part
 from ..base.progress import Progress
@@ -88,20 +89,28 @@ _PARAMETERS = """
     """
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class _Estimator(BaseEstimator, abc.ABC):
-    """What the estimators have in common: they are told apart by their model, their loss and their targets."""
+    """What the estimators have in common: they are told apart by their model, their loss and their targets.
+
+    The fields are the parameters of the constructor, of which scikit-learn reads the names.
+    """
+
+    optimizer: str = "adagrad"
+    learning_rate: float = 0.3
+    alpha: float = 0.0
+    optimizer_params: dict[str, Any] | None = None
+    max_iter: int = 20
+    batch_size: int = 256
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 3
+    tol: float = 1e-4
+    progress: bool = False
+    random_state: int | np.random.RandomState | None = None
 
     #: The model, from the number of columns, the outputs and the element type.
-    _model: Callable[..., Linear]
-
-    def __init__(self, *, optimizer: str = "adagrad", learning_rate: float = 0.3, alpha: float = 0.0,
-                 optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
-                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
-                 progress: bool = False, random_state: int | np.random.RandomState | None = None) -> None:
-        self.optimizer, self.learning_rate, self.alpha, self.optimizer_params = optimizer, learning_rate, alpha, optimizer_params
-        self.max_iter, self.batch_size, self.early_stopping = max_iter, batch_size, early_stopping
-        self.validation_fraction, self.n_iter_no_change, self.tol = validation_fraction, n_iter_no_change, tol
-        self.progress, self.random_state = progress, random_state
+    _model: ClassVar[Callable[..., Linear]]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -195,10 +204,10 @@ class _Estimator(BaseEstimator, abc.ABC):
 
     def _check_parameters(self) -> None:
         for name in ("max_iter", "batch_size", "n_iter_no_change"):
-            _check_whole(name, getattr(self, name))
+            whole(name, getattr(self, name), 1)
         for name in ("learning_rate", "alpha", "tol"):
-            _check_number(name, getattr(self, name))
-        if not 0 < _check_number("validation_fraction", self.validation_fraction) < 1:
+            amount_of(name, getattr(self, name), 0)
+        if not 0 < amount_of("validation_fraction", self.validation_fraction, 0) < 1:
             raise ParameterError(expected("validation_fraction", "between 0 and 1", self.validation_fraction),
                                  hint="0.1 sets a tenth aside.")
 
@@ -305,7 +314,7 @@ class _Estimator(BaseEstimator, abc.ABC):
     # what a subclass says
 
     #: Element type of the targets of the loss; None for that of the data.
-    _label_type: str | None = None
+    _label_type: ClassVar[str | None] = None
 
     def _outputs(self) -> int:
         return 1
@@ -349,11 +358,12 @@ class _Estimator(BaseEstimator, abc.ABC):
         return found
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class _Classifier(ClassifierMixin, _Estimator):
     """A classifier: one output for two classes, by the logistic function, else one for each class, by softmax."""
 
-    classes_: Array
-    class_weight: dict[Any, float] | str | None
+    class_weight: dict[Any, float] | str | None = None
+    classes_: Array = field(init=False)
 
     def partial_fit(self, X: Rows, y: Values, classes: Values | None = None, sample_weight: Values | None = None) -> Self:
         """Make one pass through these rows; the first call begins the training.
@@ -491,23 +501,18 @@ class _Regressor(RegressorMixin, _Estimator):
         return self._outcome_of(X)[:, 0]
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class _Machine(_Estimator):
     """A factorization machine."""
 
-    def __init__(self, *, factors: int = 8, init_scale: float = 0.01, optimizer: str = "adagrad", learning_rate: float = 0.1,
-                 alpha: float = 0.0, optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
-                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
-                 progress: bool = False, random_state: int | np.random.RandomState | None = None) -> None:
-        super().__init__(optimizer=optimizer, learning_rate=learning_rate, alpha=alpha, optimizer_params=optimizer_params,
-                         max_iter=max_iter, batch_size=batch_size, early_stopping=early_stopping,
-                         validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
-                         progress=progress, random_state=random_state)
-        self.factors, self.init_scale = factors, init_scale
+    factors: int = 8
+    init_scale: float = 0.01
+    learning_rate: float = 0.1
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _check_whole("factors", self.factors)
-        _check_number("init_scale", self.init_scale)
+        whole("factors", self.factors, 1)
+        amount_of("init_scale", self.init_scale, 0)
 
     def _model(self, features: int, outputs: int, dtype: str) -> Interactions:
         return Interactions(features, outputs, dtype, int(self.factors))
@@ -548,17 +553,6 @@ class SparseClassifier(_Classifier):
 
     _model = Linear
 
-    def __init__(self, *, optimizer: str = "adagrad", learning_rate: float = 0.3, alpha: float = 0.0,
-                 optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
-                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
-                 progress: bool = False, random_state: int | np.random.RandomState | None = None,
-                 class_weight: dict[Any, float] | str | None = None) -> None:
-        super().__init__(optimizer=optimizer, learning_rate=learning_rate, alpha=alpha, optimizer_params=optimizer_params,
-                         max_iter=max_iter, batch_size=batch_size, early_stopping=early_stopping,
-                         validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
-                         progress=progress, random_state=random_state)
-        self.class_weight = class_weight
-
 
 @_documented(0.3)
 class SparseRegressor(_Regressor):
@@ -568,23 +562,14 @@ class SparseRegressor(_Regressor):
 
 
 @_documented(0.1, _FACTORS + _CLASS_WEIGHT, _CLASSES)
+@dataclass(kw_only=True, repr=False, eq=False)
 class FactorizationMachineClassifier(_Classifier, _Machine):
     """A factorization machine that predicts classes (S. Rendle, 2010).
 
     To a linear model it adds the interactions of all pairs of columns, each the dot product of two vectors.
     """
 
-    def __init__(self, *, factors: int = 8, init_scale: float = 0.01, optimizer: str = "adagrad", learning_rate: float = 0.1,
-                 alpha: float = 0.0, optimizer_params: dict[str, Any] | None = None, max_iter: int = 20, batch_size: int = 256,
-                 early_stopping: bool = False, validation_fraction: float = 0.1, n_iter_no_change: int = 3, tol: float = 1e-4,
-                 progress: bool = False, random_state: int | np.random.RandomState | None = None,
-                 class_weight: dict[Any, float] | str | None = None) -> None:
-        super().__init__(factors=factors, init_scale=init_scale, optimizer=optimizer, learning_rate=learning_rate,
-                         alpha=alpha, optimizer_params=optimizer_params,
-                         max_iter=max_iter, batch_size=batch_size, early_stopping=early_stopping,
-                         validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
-                         progress=progress, random_state=random_state)
-        self.class_weight = class_weight
+    learning_rate: float = 0.1
 
 
 @_documented(0.1, _FACTORS)
@@ -593,17 +578,6 @@ class FactorizationMachineRegressor(_Regressor, _Machine):
 
     To a linear model it adds the interactions of all pairs of columns, each the dot product of two vectors.
     """
-
-
-def _check_whole(name: str, value: object) -> None:  # object: whatever the user gave
-    if not isinstance(value, numbers.Integral) or int(value) < 1:
-        raise ParameterError(expected(name, "an integer of at least 1", value), hint=f"{name}=1, for example.")
-
-
-def _check_number(name: str, value: object) -> float:  # object: as above
-    if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
-        raise ParameterError(expected(name, "a number of at least 0", value), hint=f"{name}=0.1, for example.")
-    return float(value)
 
 
 def _brought(value: Rows | Values | None) -> Rows | Values | None:

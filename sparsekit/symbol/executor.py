@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.context import Context
-from ..base.entry import doors
+from ..base.entry import entry_classes
 from ..base.environment import flag
 from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..base.forking import load
@@ -473,4 +473,4 @@ def _resized(array: NDArray, shape: tuple[int, ...]) -> NDArray:
     return zeros(shape, array.context, array.dtype, array.stype)
 
 
-doors(Executor)
+entry_classes(Executor)

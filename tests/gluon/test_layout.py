@@ -81,15 +81,6 @@ def test_a_symbol_block_that_shares_the_parameter_computes_and_trains_the_same(s
         np.testing.assert_allclose(gradient, found[0], rtol=1e-4, atol=1e-4)
 
 
-def test_files_of_older_versions_are_known_by_their_shape(tmp_path):
-    net, x = layer("row_sparse", 3, 5), batch(5)
-    mx.nd.save(str(tmp_path / "old.params"), {"weight": net.weight.data(), "bias": net.bias.data()})
-    for in_units in (0, 5):
-        read = layer("row_sparse", 3, in_units)
-        read.load_parameters(str(tmp_path / "old.params"))
-        np.testing.assert_array_equal(read(x).asnumpy(), net(x).asnumpy())
-
-
 @pytest.mark.parametrize("kind", ["default", "row_sparse"])
 def test_files_of_other_sizes_are_refused_with_the_shapes_of_files(kind, tmp_path):
     layer("row_sparse", 3, 5).save_parameters(str(tmp_path / "net.params"))

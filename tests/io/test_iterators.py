@@ -302,7 +302,7 @@ def test_iterators_that_do_not_go_together():
         PrefetchingIter(NDArrayIter(rows(2)), rename_data=[{}, {}])
     with pytest.raises(DataFileError, match="no batch"):
         next(ResizeIter(Failing(None, 0), 2))
-    with pytest.raises(ShapeError, match="size must be at least 0, got -1"):
+    with pytest.raises(ShapeError, match="size must be an integer of at least 0, got -1"):
         ResizeIter(NDArrayIter(rows(2)), -1)
 
 

@@ -110,3 +110,10 @@ def test_the_slope_of_hypot_at_its_tip_is_not_a_number():
 def test_blocks_must_divide_both_sides(shape):
     with pytest.raises(mx.MXNetError, match="divisible into blocks"):
         mx.nd.space_to_depth(mx.nd.ones(shape), block_size=2)
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse", "csr"])
+def test_the_length_of_an_array_is_that_of_its_first_axis(stype):
+    assert len(mx.nd.zeros((3, 2), stype=stype)) == 3
+    with pytest.raises(TypeError, match=r"len\(\) of an array without axes"):
+        len(mx.nd.array(3.0))

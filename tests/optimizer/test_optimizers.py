@@ -108,9 +108,19 @@ def test_an_updater_says_whether_lists_are_taken():
 
 def test_a_state_that_is_no_array_is_refused():
     updater = mx.optimizer.get_updater(create("sgd", momentum=0.5))
-    updater.states[0] = (mx.nd.ones((1,)), {"a": 1})
-    with pytest.raises(SparsekitError, match="state of type dict cannot be saved"):
+    updater.states[0] = (mx.nd.ones((1,)), {1, 2})
+    with pytest.raises(SparsekitError, match="state holds a value of type set, which cannot be saved"):
         updater.get_states()
+
+
+def test_a_state_of_arrays_and_plain_data_comes_back_as_it_was():
+    updater, other = (mx.optimizer.get_updater(create("sgd", momentum=0.5)) for _ in range(2))
+    rows = mx.nd.array([[0, 0], [1, 2]]).tostype("row_sparse")
+    updater.states[0] = (rows, [mx.nd.ones((1,), dtype="float64"), None], {"steps": 3, "kind": "a"})
+    other.set_states(updater.get_states())
+    (first, (second, third), fourth), = other.states.values()
+    assert (first.stype, first.indices.asnumpy().tolist(), first.data.asnumpy().tolist()) == ("row_sparse", [1], [[1, 2]])
+    assert (second.dtype, second.asnumpy().tolist(), third, fourth) == (np.float64, [1], None, {"steps": 3, "kind": "a"})
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("sgld", "groupadagrad")])

@@ -89,14 +89,6 @@ def test_a_rate_of_the_optimizer_replaces_the_first_one():
     assert [schedule(number) for number in (9, 1, 3)] == [0.025, 0.4, 0.2]
 
 
-def test_a_schedule_that_an_earlier_version_saved_goes_on():
-    for text, counts in (("FactorScheduler(step=3, factor=0.5, base_lr=0.25)", {"count": 6}),
-                         ("MultiFactorScheduler(step=[3, 6, 9], factor=0.5, base_lr=0.25)", {"count": 6, "cur_step_ind": 2})):
-        schedule = made(text)
-        vars(schedule).update(counts)
-        assert [schedule(number) for number in (7, 9, 10, 7)] == [0.25, 0.25, 0.125, 0.25]
-
-
 @pytest.mark.parametrize("text", [text for text in SCHEDULES if "0.9999" not in text])
 def test_an_optimizer_that_starts_late_has_the_rate_of_its_updates(text):
     wanted = stepped(text)

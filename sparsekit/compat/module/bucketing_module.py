@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.context import cpu
-from ...base.entry import doors
+from ...base.entry import entry_classes
 from ...base.errors import DTypeError, ParameterError
 from ...base.naming import NameManager
 from ...base.warn import warn_user
@@ -83,7 +83,7 @@ class BucketingModule(BaseModule):
                             (fixed_param_names, "fixed_param")):
             check_input_names(symbol, list(given or []), kind, kind != "label")
         self._buckets: dict[Any, Module] = {}
-        self._curr_module: Any = None
+        self._curr_module: Module = None  # type: ignore[assignment]  # until it is bound
         self._curr_bucket_key: Any = None
         self._monitor: Any = None
         self._steps: Any = None
@@ -123,8 +123,7 @@ class BucketingModule(BaseModule):
 
     def _current(self) -> Module:
         require(self, "binded")
-        found: Module = self._curr_module
-        return found
+        return self._curr_module
 
     @property
     def data_shapes(self) -> list[DataDesc]:
@@ -212,8 +211,7 @@ class BucketingModule(BaseModule):
     def get_params(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters and auxiliary states by name."""
         require(self, "params_initialized")
-        found: tuple[dict[str, Any], dict[str, Any]] = self._first().get_params()
-        return found
+        return self._first().get_params()
 
     def init_params(self, initializer: Callable[..., Any] | None = Uniform(0.01), arg_params: Mapping[str, NDArray] | None = None,  # noqa: B008
                     aux_params: Mapping[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
@@ -238,8 +236,7 @@ class BucketingModule(BaseModule):
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """Values of the states of the current bucket, as for ``Module.get_states``."""
         require(self, "binded", "params_initialized")
-        found: list[Any] = self._curr_module.get_states(merge_multi_context)
-        return found
+        return self._curr_module.get_states(merge_multi_context)
 
     def set_states(self, states: object = None, value: object = None) -> None:
         """Set the values of the states of the current bucket, as for ``Module.set_states``."""
@@ -299,14 +296,12 @@ class BucketingModule(BaseModule):
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """Outputs of the last forward pass, as for ``Module.get_outputs``."""
         require(self, "binded", "params_initialized")
-        found: list[Any] = self._curr_module.get_outputs(merge_multi_context)
-        return found
+        return self._curr_module.get_outputs(merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """Gradients with respect to the data, of the last backward pass."""
         require(self, "binded", "params_initialized", "inputs_need_grad")
-        found: list[Any] = self._curr_module.get_input_grads(merge_multi_context)
-        return found
+        return self._curr_module.get_input_grads(merge_multi_context)
 
     def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Update a metric with the outputs of the last forward pass; the arguments are those of ``Module.update_metric``."""
@@ -416,4 +411,4 @@ def _needed(method: str, **arguments: object) -> None:
             raise ParameterError(f"{name} is required for BucketingModule.{method}.", hint=f"pass {name}=….")
 
 
-doors(BucketingModule)
+entry_classes(BucketingModule)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.context import Context, cpu
-from ...base.entry import doors
+from ...base.entry import entry_classes
 from ...base.errors import DTypeError, ModuleStateError, ParameterError, ShapeError, UnsupportedError
 from ...base.warn import warn_user
 from ...callback import LogValidationMetricsCallback
@@ -274,4 +274,4 @@ def _joined(pieces: Sequence[Array | NDArray]) -> Array | NDArray:
     return found
 
 
-doors(FeedForward)
+entry_classes(FeedForward)

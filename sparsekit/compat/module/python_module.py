@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...base.entry import doors
+from ...base.entry import entry_classes
 from ...base.errors import DTypeError, ParameterError, UnsupportedError, expected
 from ...initializer import Uniform
 from ...module.base_module import BaseModule
@@ -43,9 +43,9 @@ class PythonModule(BaseModule):
         super().__init__(logger)
         self._data_names, self._output_names = list(data_names), list(output_names)
         self._label_names = None if label_names is None else list(label_names)
-        self._data_shapes: Any = None
-        self._label_shapes: Any = None
-        self._output_shapes: Any = None
+        self._data_shapes: list[DataDesc] = []
+        self._label_shapes: list[DataDesc] | None = None
+        self._output_shapes: list[tuple[str, Shape]] = []
 
     @property
     def data_names(self) -> list[str]:
@@ -60,20 +60,17 @@ class PythonModule(BaseModule):
     @property
     def data_shapes(self) -> list[DataDesc]:
         """Descriptions of the data to which the module is bound."""
-        found: list[DataDesc] = self._data_shapes
-        return found
+        return self._data_shapes
 
     @property
     def label_shapes(self) -> list[DataDesc] | None:
         """Descriptions of the labels to which the module is bound; None if there are none."""
-        found: list[DataDesc] | None = self._label_shapes
-        return found
+        return self._label_shapes
 
     @property
     def output_shapes(self) -> list[tuple[str, Shape]]:
         """Pairs of the name and the shape of each output."""
-        found: list[tuple[str, Shape]] = self._output_shapes
-        return found
+        return self._output_shapes
 
     def bind(self, data_shapes: Descriptions, label_shapes: Descriptions = None, for_training: bool = True,
              inputs_need_grad: bool = False, force_rebind: bool = False, shared_module: object = None,
@@ -194,4 +191,4 @@ class PythonLossModule(PythonModule):
         raise self._undefined("install_monitor")
 
 
-doors(PythonModule, PythonLossModule)
+entry_classes(PythonModule, PythonLossModule)

@@ -6,7 +6,7 @@ import copy
 import logging
 from typing import TYPE_CHECKING, Any
 
-from ...base.entry import doors
+from ...base.entry import entry_classes
 from ...base.errors import ParameterError, ParameterNameError
 from ...initializer import Uniform
 from ...module.base_module import BaseModule
@@ -46,7 +46,7 @@ class SequentialModule(BaseModule):
 
     def __init__(self, logger: Logger = logging) -> None:
         super().__init__(logger)
-        self._modules: list[Any] = []
+        self._modules: list[BaseModule] = []
         self._metas: list[dict[str, Any]] = []
         self._label_shapes: Any = None
 
@@ -94,8 +94,7 @@ class SequentialModule(BaseModule):
     def data_shapes(self) -> list[DataDesc]:
         """Descriptions of the data to which the first module is bound."""
         require(self, "binded")
-        found: list[DataDesc] = self._modules[0].data_shapes
-        return found
+        return self._modules[0].data_shapes
 
     @property
     def label_shapes(self) -> list[DataDesc] | None:
@@ -108,8 +107,7 @@ class SequentialModule(BaseModule):
     def output_shapes(self) -> list[tuple[str, Shape]]:
         """Pairs of the name and the shape of each output of the last module."""
         require(self, "binded")
-        found: list[tuple[str, Shape]] = self._modules[-1].output_shapes
-        return found
+        return self._modules[-1].output_shapes
 
     # preparation
 
@@ -222,14 +220,12 @@ class SequentialModule(BaseModule):
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """Outputs of the last module; ``merge_multi_context`` is that of ``Module.get_outputs``."""
         require(self, "binded", "params_initialized")
-        found: list[Any] = self._modules[-1].get_outputs(merge_multi_context=merge_multi_context)
-        return found
+        return self._modules[-1].get_outputs(merge_multi_context=merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """Gradients with respect to the data of the first module."""
         require(self, "binded", "params_initialized", "inputs_need_grad")
-        found: list[Any] = self._modules[0].get_input_grads(merge_multi_context=merge_multi_context)
-        return found
+        return self._modules[0].get_input_grads(merge_multi_context=merge_multi_context)
 
     def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Update a metric with the labels and the outputs of the modules that take labels."""
@@ -254,4 +250,4 @@ def _rewired(module: BaseModule, shapes: Sequence[tuple[str, Shape]]) -> list[tu
     return [(name, one[1]) for name, one in zip(names, shapes, strict=True)]
 
 
-doors(SequentialModule)
+entry_classes(SequentialModule)

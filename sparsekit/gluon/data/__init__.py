@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...base.entry import doors, entry
+from ...base.entry import entry, entry_classes
 from ...base.lazy import lazy
 from . import batchify
 from .batchify import default_batchify_fn, default_mp_batchify_fn
@@ -18,6 +18,6 @@ __all__ = ["ArrayDataset", "BatchSampler", "DataLoader", "Dataset", "FilterSampl
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(globals())
 
-doors(ArrayDataset, BatchSampler, DataLoader, Dataset, FilterSampler, IntervalSampler, RandomSampler, SequentialSampler,
-      SimpleDataset)
+entry_classes(ArrayDataset, BatchSampler, DataLoader, Dataset, FilterSampler, IntervalSampler, RandomSampler, SequentialSampler,
+              SimpleDataset)
 default_batchify_fn, default_mp_batchify_fn = entry(default_batchify_fn), entry(default_mp_batchify_fn)

@@ -282,12 +282,14 @@ class Kernel:
         try:
             made, _ = map(operator.call, (functools.partial(self.dispatcher, *arguments), then))  # within one instruction
             return made
-        except _ReadOnly:
-            made = self(*arguments)
-            then()
-            return made
         except SystemError as error:
             raise _hidden(error) or error from None
+        except Exception as error:
+            if not isinstance(error, _ReadOnly) and not _refused(error):
+                raise
+            made = self(*arguments)  # as it takes more
+            then()
+            return made
 
     def __call__(self, *arguments: object) -> Any:  # object, Any: what the function takes and gives
         """Compile for these types if that has not been done, and run."""

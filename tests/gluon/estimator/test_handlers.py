@@ -299,9 +299,16 @@ def test_the_user_s_lists_are_left_alone():
 def test_all_metrics_by_name_get_the_right_direction():
     from sparsekit.gluon.contrib.estimator import EarlyStoppingHandler
 
-    for name, larger in (("acc", True), ("f1", True), ("auc", True), ("mse", False), ("ce", False), ("loss", False)):
+    for name, larger in (("acc", True), ("f1", True), ("auc", True), ("mse", False), ("ce", False), ("loss", False),
+                         (lambda label, pred: 0.0, False)):
         with pytest.warns(UserWarning, match="greater` operator will" if larger else "less` operator will"):
             assert EarlyStoppingHandler(mx.metric.create(name))._larger == larger
+
+    class Hits(mx.metric.EvalMetric):
+        larger_is_better = True
+
+    with pytest.warns(UserWarning, match="greater` operator will"):
+        assert EarlyStoppingHandler(Hits("mse")).best == -np.inf
 
 
 def test_a_loss_that_is_no_array_is_named():

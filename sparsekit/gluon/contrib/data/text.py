@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import collections
 import os
-import zipfile
-from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
 from ....base.errors import DataFileError, ShapeError, UnknownNameError
+from ....datasets.archives import unpack
 from ....ndarray import array
 from ...data import Dataset
 from ...utils import check_sha1, download
@@ -116,7 +116,8 @@ class _WikiText(Dataset):
         if not os.path.exists(path) or not check_sha1(path, digest):
             folder, archive, archive_digest = self._archive
             os.makedirs(root, exist_ok=True)
-            _unpack(download(f"{_SITE}/{folder}/{archive}", root, sha1_hash=archive_digest), root, self._files.values())
+            packed = download(f"{_SITE}/{folder}/{archive}", root, sha1_hash=archive_digest)
+            unpack(Path(packed), Path(path), f"{folder}/{name}")
         try:
             with open(path, encoding="utf-8") as file:
                 return file.read()
@@ -128,20 +129,6 @@ class _WikiText(Dataset):
 
     def __getitem__(self, idx: int) -> tuple[Any, Any]:
         return self._data[idx], self._label[idx]
-
-
-def _unpack(path: str, root: str, files: Iterable[tuple[str, str]]) -> None:
-    """Take the known files, and no others, out of the archive."""
-    names = {name for name, _ in files}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.namelist():
-                name = os.path.basename(member)
-                if name in names:
-                    with open(os.path.join(root, name), "wb") as target:
-                        target.write(archive.read(member))
-    except (zipfile.BadZipFile, OSError) as error:
-        raise DataFileError(f"{path} cannot be unpacked: {error}.", hint="delete it, and it is fetched again.") from error
 
 
 class WikiText2(_WikiText):

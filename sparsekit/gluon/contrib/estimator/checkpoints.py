@@ -66,8 +66,8 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     save_best : bool
         Also keep the best parameters.
     mode : {"auto", "min", "max"}
-        Whether smaller or larger values are better.  "auto" decides by the name of the metric, and warns.  MXNet's "auto"
-        always prefers larger values, even for a loss.
+        Whether smaller or larger values are better.  "auto" goes by ``larger_is_better`` of the metric's class, and
+        warns.  MXNet's "auto" always prefers larger values, even for a loss.
     epoch_period : int or None
         Number of epochs between checkpoints.
     batch_period : int, optional

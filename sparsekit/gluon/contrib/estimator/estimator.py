@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ....autograd import pause
 from ....base import rng
 from ....base.context import Context, cpu, gpu, num_gpus
-from ....base.entry import doors
+from ....base.entry import entry_classes
 from ....base.errors import InitializationError, ParameterError, UnsupportedError, expected
 from ....base.lazy import lazy
 from ....base.warn import warn_user
@@ -538,4 +538,4 @@ def _processor(given: Given) -> BatchProcessor:
     return found
 
 
-doors(Estimator)
+entry_classes(Estimator)

@@ -17,7 +17,7 @@ from ....metric import CompositeEvalMetric, EvalMetric
 from ....metric import Loss as LossMetric
 from ...utils import clip_global_norm
 from .checkpoints import CheckpointHandler
-from .events import BatchBegin, BatchEnd, EpochBegin, EpochEnd, EventHandler, TrainBegin, TrainEnd
+from .events import BatchBegin, BatchEnd, EpochBegin, EpochEnd, EventHandler, Periodic, TrainBegin, TrainEnd
 from .utils import better, larger_is_better, listed_metrics
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class MetricHandler(EpochBegin, BatchEnd):
                 metric.update(kwargs["label"], kwargs["pred"])
 
 
-class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
+class ValidationHandler(Periodic):
     """Evaluates at intervals of epochs or batches.
 
     Parameters
@@ -108,30 +108,12 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
         Handlers for ``eval_fn``.
     """
 
-    resumed: ClassVar[tuple[str, ...]] = ("current_batch", "current_epoch")
-
     def __init__(self, val_data: DataLoader, eval_fn: Callable[..., object], epoch_period: int | None = 1,
                  batch_period: int | None = None, priority: float = -1000, event_handlers: object = None) -> None:
         self.val_data, self.eval_fn, self.epoch_period, self.batch_period = val_data, eval_fn, epoch_period, batch_period
-        self.current_batch, self.current_epoch, self.priority, self.event_handlers = 0, 0, priority, event_handlers
+        self.priority, self.event_handlers = priority, event_handlers
 
-    def train_begin(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
-        """Begin to count."""
-        self.current_batch = self.current_epoch = 0
-
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
-        """Evaluate if it is time."""
-        self.current_batch += 1
-        if self.batch_period and self.current_batch % self.batch_period == 0:
-            self._evaluate(estimator)
-
-    def epoch_end(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
-        """Evaluate if it is time."""
-        self.current_epoch += 1
-        if self.epoch_period and self.current_epoch % self.epoch_period == 0:
-            self._evaluate(estimator)
-
-    def _evaluate(self, estimator: Estimator) -> None:
+    def _work(self, estimator: Estimator, epoch: int) -> None:
         self.eval_fn(val_data=self.val_data, batch_axis=estimator.batch_axis, event_handlers=self.event_handlers)
 
 
@@ -225,8 +207,8 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     patience : int
         Number of epochs without improvement after which training stops.
     mode : {"auto", "min", "max"}
-        Whether smaller or larger values are better.  "auto" decides by the name of the metric, and warns.  MXNet's "auto"
-        always prefers larger values, even for a loss.
+        Whether smaller or larger values are better.  "auto" goes by ``larger_is_better`` of the metric's class, and
+        warns.  MXNet's "auto" always prefers larger values, even for a loss.
     baseline : float, optional
         Value that the metric must improve on at first.
     """

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from .estimator import Estimator
     from .types import BatchEvent
 
-__all__ = ["BatchBegin", "BatchEnd", "EpochBegin", "EpochEnd", "EventHandler", "TrainBegin", "TrainEnd", "listed_handlers"]
+__all__ = ["BatchBegin", "BatchEnd", "EpochBegin", "EpochEnd", "EventHandler", "Periodic", "TrainBegin", "TrainEnd",
+           "listed_handlers"]
 
 
 class EventHandler:
@@ -84,3 +85,38 @@ class BatchEnd(EventHandler):
     def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> bool | None:
         """Whether to stop training; for subclasses to override."""
         return False
+
+
+class Periodic(TrainBegin, BatchEnd, EpochEnd):
+    """Counts batches and epochs from the beginning of training, and does ``_work`` after some of them.
+
+    Attributes
+    ----------
+    batch_period, epoch_period : int or None
+        Numbers of batches and of epochs from one time to the next.
+    """
+
+    resumed: ClassVar[tuple[str, ...]] = ("current_batch", "current_epoch")
+
+    current_batch = current_epoch = 0
+    batch_period: int | None = None
+    epoch_period: int | None = None
+
+    def train_begin(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
+        """Begin to count."""
+        self.current_batch = self.current_epoch = 0
+
+    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
+        """Count a batch, and do the work if it is time."""
+        self.current_batch += 1
+        if self.batch_period and self.current_batch % self.batch_period == 0:
+            self._work(estimator, self.current_epoch + 1)
+
+    def epoch_end(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
+        """Count an epoch, and do the work if it is time."""
+        self.current_epoch += 1
+        if self.epoch_period and self.current_epoch % self.epoch_period == 0:
+            self._work(estimator, self.current_epoch)
+
+    def _work(self, estimator: Estimator, epoch: int) -> None:
+        """What a subclass does, in an epoch or at its end; ``epoch`` is its number from 1."""

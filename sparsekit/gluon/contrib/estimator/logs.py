@@ -8,11 +8,12 @@ import math
 import os
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO, Unpack
 
-from ....base.errors import DataFileError, ParameterError, expected
+from ....base.checks import whole
+from ....base.errors import DataFileError
 from ....base.files import failures_named, path_of
 from ....base.optional import optional_import
 from ....base.progress import Progress
-from .events import BatchEnd, EpochBegin, EpochEnd, TrainBegin, TrainEnd
+from .events import BatchEnd, EpochBegin, Periodic, TrainBegin, TrainEnd
 from .utils import listed_metrics
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _values(metrics: Sequence[EvalMetric]) -> list[str]:
     return [f"{name} {value:.4g}" for metric in metrics for name, value in metric.get_name_value()]
 
 
-class CSVHandler(TrainBegin, BatchEnd, EpochEnd):
+class CSVHandler(Periodic):
     """Writes a row of metrics into a CSV file after each epoch, or after a given number of batches. Not in MXNet.
 
     The columns are epoch, batch, learning_rate and the names of the metrics.  Epochs and batches are counted from 1.  A run
@@ -106,28 +107,16 @@ class CSVHandler(TrainBegin, BatchEnd, EpochEnd):
     def __init__(self, filename: str | PathLike[str], metrics: object = None, batch_period: int | None = None,
                  priority: float = math.inf) -> None:
         self.filename, self.metrics, self.batch_period = path_of(filename), listed_metrics(metrics), _period(batch_period)
-        self.priority = priority
-        self.current_batch = self.current_epoch = 0
+        self.priority, self.epoch_period = priority, None if batch_period else 1
         #: Bytes that the file has.
         self.size = 0
 
     def train_begin(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
         """Begin to count; the file is emptied when the first row comes."""
-        self.current_batch = self.current_epoch = self.size = 0
+        super().train_begin(estimator)
+        self.size = 0
 
-    def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
-        """Write a row if it is time."""
-        self.current_batch += 1
-        if self.batch_period and self.current_batch % self.batch_period == 0:
-            self._write(estimator, self.current_epoch + 1)
-
-    def epoch_end(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
-        """Write a row if it is time."""
-        self.current_epoch += 1
-        if not self.batch_period:
-            self._write(estimator, self.current_epoch)
-
-    def _write(self, estimator: Estimator, epoch: int) -> None:
+    def _work(self, estimator: Estimator, epoch: int) -> None:
         found = _named(self.metrics, estimator)
         rows = [] if self.size else [["epoch", "batch", "learning_rate", *found]]
         rows.append([str(epoch), str(self.current_batch), repr(float(estimator.trainer.learning_rate)),
@@ -143,7 +132,7 @@ class CSVHandler(TrainBegin, BatchEnd, EpochEnd):
             self.size = file.tell()
 
 
-class TensorBoardHandler(TrainBegin, BatchEnd, EpochEnd, TrainEnd):
+class TensorBoardHandler(Periodic, TrainEnd):
     """Writes metrics and the learning rate for TensorBoard after each epoch, or after a given number of batches. Not in MXNet.
 
     A step is the number of batches since the beginning of the run.  A run that is resumed from a checkpoint tells TensorBoard to
@@ -165,34 +154,26 @@ class TensorBoardHandler(TrainBegin, BatchEnd, EpochEnd, TrainEnd):
         If tensorboardX is not installed.
     """
 
-    resumed: ClassVar[tuple[str, ...]] = ("current_batch",)
-
     def __init__(self, logdir: str | PathLike[str], metrics: object = None, batch_period: int | None = None,
                  priority: float = math.inf) -> None:
         self._package = optional_import("tensorboardX", "tensorboard", "TensorBoardHandler")
         self.logdir, self.metrics, self.batch_period = path_of(logdir), listed_metrics(metrics), _period(batch_period)
-        self.priority, self.current_batch = priority, 0
+        self.priority, self.epoch_period = priority, None if batch_period else 1
         self._writer: Any = None  # Any: tensorboardX has no types, and need not be installed
 
     def train_begin(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
         """Begin to count."""
-        self.current_batch, self._writer = 0, None
+        super().train_begin(estimator)
+        self._writer = None
 
     def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
         """Write if it is time."""
         if self._writer is None:  # now it is known after how many batches training goes on
             with failures_named(self.logdir):
                 self._writer = self._package.SummaryWriter(self.logdir, purge_step=self.current_batch + 1)
-        self.current_batch += 1
-        if self.batch_period and self.current_batch % self.batch_period == 0:
-            self._write(estimator)
+        super().batch_end(estimator, *args, **kwargs)
 
-    def epoch_end(self, estimator: Estimator, *args: object, **kwargs: object) -> None:
-        """Write if it is time."""
-        if not self.batch_period:
-            self._write(estimator)
-
-    def _write(self, estimator: Estimator) -> None:
+    def _work(self, estimator: Estimator, epoch: int) -> None:
         if self._writer is None:
             return
         for name, value in {"learning_rate": estimator.trainer.learning_rate, **_named(self.metrics, estimator)}.items():
@@ -214,6 +195,4 @@ def _named(metrics: Sequence[EvalMetric], estimator: Estimator) -> dict[str, flo
 
 
 def _period(value: int | None) -> int | None:
-    if value is not None and (not isinstance(value, int) or value < 1):
-        raise ParameterError(expected("batch_period", "an integer of at least 1, or None", value), hint="batch_period=100.")
-    return value
+    return None if value is None else whole("batch_period", value, 1)

@@ -54,20 +54,15 @@ def check_handler_metrics(handler: object, known: Iterable[EvalMetric]) -> None:
                     "and validation metrics.", hint="use metrics of estimator.train_metrics and estimator.val_metrics.")
 
 
-#: What the names of metrics contain of which more is better.
-MORE_IS_BETTER = ("acc", "f1", "auc", "mcc", "pcc", "pearson", "top_k")
-
-
 def larger_is_better(kind: str, metric: EvalMetric, mode: str) -> bool:
-    """Whether ``mode`` takes larger values of a metric for better ones; ``"auto"`` goes by its name, and warns."""
+    """Whether ``mode`` takes larger values of a metric for better ones; ``"auto"`` goes by its class, and warns."""
     if mode not in ("auto", "min", "max"):
         warn_user(f"{kind} mode {mode} is unknown, fallback to auto mode. It uses max mode for f1 and accuracy metric "
                       "comparison and min mode otherwise", RuntimeWarning)
         mode = "auto"
     if mode != "auto":
         return mode == "max"
-    name = str(metric.get()[0])
-    larger = any(word in name.lower() for word in MORE_IS_BETTER)
+    name, larger = str(metric.get()[0]), metric.larger_is_better
     used, other, fixed, by = ("greater", "less", "max", "min") if larger else ("less", "greater", "min", "max")
     warn_user(f"`{used}` operator will be used to determine if {name} has improved. Please specify `mode='{by}'` to use the "
                   f"`{other}` operator. Specify `mode='{fixed}'` to disable this warning.", UserWarning)

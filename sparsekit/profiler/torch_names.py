@@ -152,6 +152,7 @@ class Names:
 def _outermost(kind: type) -> list[TorchModule]:
     """The modules that there are and that no other one contains; ``kind`` is a class of modules."""
     module = "torch.nn.modules.module"
+    # object: a class of PyTorch's
     base: type[object] = next(one for one in kind.__mro__ if one.__module__ == module and one.__name__ == "Module")
     kinds, fresh = {base}, [base]
     while fresh:

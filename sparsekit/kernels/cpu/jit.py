@@ -26,11 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from concurrent.futures import Future
     from types import ModuleType
+    from typing import TypeAlias
 
     from numba.core.types.abstract import Type
 
     from ...base.types import Array, DType
     from ...base.workers import Threads
+
+    #: What compiled kernels take.
+    KernelArgument: TypeAlias = Array | float | np.number | tuple["KernelArgument", ...]
 
 T = TypeVar("T")
 
@@ -276,18 +280,23 @@ class Kernel:
         entry: Callable[..., Any] = dispatcher.overloads[types].entry_point  # Any: the same
         return entry
 
-    # object, Any: what functions take and give
-    def run_and(self, then: Callable[[], object], *arguments: object) -> Any:
-        """Run, and call ``then``, with no signal's handler in between: ``map`` and what it calls are functions of C."""
+    # object: what nobody reads
+    def run_and(self, then: Callable[[], object], *arguments: KernelArgument) -> int:
+        """Run a kernel that gives a number, and call ``then``, with no signal's handler in between.
+
+        ``map`` and what it calls are functions of C, and Python calls handlers between its own instructions.
+        """
         try:
-            made, _ = map(operator.call, (functools.partial(self.dispatcher, *arguments), then))  # within one instruction
-            return made
+            calls: Any = functools.partial(self.dispatcher, *arguments), then  # Any: functions that give this or that
+            number, _ = map(operator.call, calls)  # unpacked within one instruction
+            return int(number)
         except SystemError as error:
             raise _hidden(error) or error from None
         except Exception as error:
-            if not isinstance(error, _ReadOnly) and not _refused(error):
+            refused = _has_halves(arguments) if isinstance(error, NotImplementedError) else _refused(error)
+            if not refused and not isinstance(error, _ReadOnly):
                 raise
-            made = self(*arguments)  # as it takes more
+            made: int = self(*arguments)  # it has not run, and takes more this way
             then()
             return made
 

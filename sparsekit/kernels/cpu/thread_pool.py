@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...base.types import Array
-    from .jit import Kernel
+    from .jit import Kernel, KernelArgument
 
 
 __all__ = ["share", "shared_over", "shared_state", "spread"]
@@ -269,8 +269,8 @@ def shared_over(body: Kernel, alone: int, grain: int) -> Kernel:
     return made
 
 
-# object: the kernel's own arguments; what nobody reads
-def share(shared: Kernel, *arguments: object, then: Callable[[], object] | None = None) -> None:
+# object: what nobody reads
+def share(shared: Kernel, *arguments: KernelArgument, then: Callable[[], object] | None = None) -> None:
     """Run a kernel that spreads its loop.
 
     Parameters

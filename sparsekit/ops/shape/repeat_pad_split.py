@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.errors import ShapeError, UnknownNameError, expected
 from ...core import cost
+from ...core.infer import axes_of
 from ...core.op import REQUIRED, Op, joining
 from .. import samples
 from .shape import fresh, one_axis
@@ -245,7 +246,8 @@ unsplit = Op("_unsplit", "*parts", attrs={"shape": REQUIRED, "axis": 0, "bounds"
 @joining
 def _(k: Kernels, *stores: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     parts, attrs = stores[:-1], stores[-1]
-    shape, before = attrs["shape"], (slice(None),) * attrs["axis"]
+    shape = attrs["shape"]
+    before = (slice(None),) * axes_of(attrs["axis"], len(shape))[0]
     out = k.xp.zeros(shape, parts[0].dtype)
     for part, (low, high) in zip(parts, attrs["bounds"], strict=True):
         place = out[(*before, slice(low, high))]

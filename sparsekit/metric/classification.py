@@ -246,7 +246,28 @@ class PCC(RecordedMetric):
             check_label_shapes(label, pred)
             if len(label):
                 found = found.joined(_Confusion.of(label, pred))
-        self._join(found, 1)
+        self._local, self._global = self._local.joined(found), self._global.joined(found)
+        self.num_inst += 1
+        self.global_num_inst += 1
+
+    @property
+    def sum_metric(self) -> float:
+        """The coefficient times the number of batches."""
+        return float(self._local.value() * self.num_inst)
+
+    @property
+    def global_sum_metric(self) -> float:
+        """The coefficient times the number of batches, since the last ``reset``."""
+        return float(self._global.value() * self.global_num_inst)
+
+    def reset(self) -> None:
+        """Reset the local and the global total."""
+        self.global_num_inst, self._global = 0, self._record()
+        self.reset_local()
+
+    def reset_local(self) -> None:
+        """Reset the local total."""
+        self.num_inst, self._local = 0, self._record()
 
 
 @register

@@ -284,6 +284,7 @@ export function enhance(root, given, send) {
   const place = (panel, mark) => mark.x * panel.zoom + panel.shift * (panel.range ? 1 : 0);
 
   function light(found, where) {
+    view.lit = found?.key;
     for (const { element } of view.panels.flatMap(({ marks }) => marks)) {
       element.classList.toggle("on", Boolean(found) && (element === found.element || (found.key !== "" && element.dataset.key === found.key)));
     }
@@ -445,6 +446,7 @@ export function enhance(root, given, send) {
     const focused = document.activeElement === svg;
     svg.outerHTML = text; // made and escaped by Python
     attach();
+    for (const { element } of view.lit ? view.panels.flatMap(({ marks }) => marks) : []) element.classList.toggle("on", element.dataset.key === view.lit);
     if (focused) svg.focus({ preventScroll: true });
     const old = root.querySelector(".the-table");
     if (old && table !== undefined) old.innerHTML = table;

@@ -234,8 +234,15 @@ def test_memory_lights_up_tells_and_computes_what_would_be(open_cells):
     page.wait_for_selector(".sk-live[data-ready]")
     bar = page.locator(".sk-live svg rect[data-key^='array']", has_not_text="nothing").first
     bar.click()
+    page.locator(".sk-live path.on").first.wait_for()
     assert page.locator(".sk-live path.on").count() == 1  # the area of the same array
     page.locator(".sk-live .details", has_text="optimizer state").wait_for()
+    size = page.viewport_size
+    page.evaluate("() => { window.before = document.querySelector('.sk-live > svg'); }")
+    page.set_viewport_size({**size, "width": size["width"] - 300})
+    page.wait_for_function("() => document.querySelector('.sk-live > svg') !== window.before")
+    assert page.locator(".sk-live path.on").count() == 1, "what is selected stays so when the picture is drawn for another width"
+    page.set_viewport_size(size)
     page.get_by_label("gradients").select_option("default")
     page.locator(".sk-live > svg", has_text="With gradient='default' the peak is").wait_for()
     page.get_by_label("batch").select_option("twice")

@@ -184,7 +184,11 @@ export function enhance(root, given, send) {
     }
     view.waiting = true;
     root.setAttribute("aria-busy", "true");
-    slow = setTimeout(() => { status.textContent = "Python has not answered. If no kernel runs, run the cell again."; }, SLOW);
+    slow = setTimeout(() => {
+      status.textContent = "Python has not answered. If no kernel runs, run the cell again.";
+      view.waiting = false; // the answer may be lost with its kernel: what was asked meanwhile is tried
+      askNext();
+    }, SLOW);
     try {
       send(message);
     } catch { // the kernel that made this view was restarted or is gone
@@ -199,6 +203,10 @@ export function enhance(root, given, send) {
     view.waiting = false;
     root.removeAttribute("aria-busy");
     if (status.textContent.startsWith("Python has not")) status.textContent = "";
+    askNext();
+  }
+
+  function askNext() {
     if (view.next) {
       const message = view.next;
       view.next = null;

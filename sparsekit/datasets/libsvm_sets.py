@@ -147,7 +147,6 @@ def fetch_libsvm(name: str, split: str = "train", root: str | PathLike[str] | No
     facts, (_, _, rows) = _chosen(name, split)
     raw, digest, member = _raw(name, split, root, site, progress, refresh)
 
-
     def parse() -> dict[str, Any]:
         with open_member(raw, member) as text:
             found = LibSVMReader(text, zero_based=False).read()

@@ -156,7 +156,6 @@ def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, 
 def _table(archive: Path, digest: str, edition: _Edition, refresh: bool) -> tuple[Any, ...]:
     """The columns of the file: user and item ids, ratings and times."""
 
-
     def parse() -> dict[str, Any]:
         with open_member(archive, edition.member) as text:
             table = _numbers(text, archive.name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import autograd, gluon
-from ..examples.beside import Beside, beside, measure
+from ..examples.beside import Beside, beside
 from ..io import LibSVMIter
 from .interrupt import check
 from .settings import LEARNING_RATE, Settings
@@ -147,7 +147,7 @@ def _outcome(variant: Variant, found: Beside, settings: Settings) -> Outcome:
     losses, profile = found.measured[variant.name].losses, found.measured[variant.name].profile
     moved = {lane: sum(row["bytes"] for row in profile.totals if row["lane"] == lane) // len(losses) for lane in LANES}
     gradient, width = found.measured[variant.name].gradient, FLOAT_BYTES * settings.units
-    rows = _rows_of(gradient, variant, settings)
+    rows = gradient // (width + ROW_NUMBER_BYTES) if variant.gradient == "row_sparse" else settings.features
     peak = int(profile.memory["peak_bytes"])
     outcome = Outcome(variant, losses, width * settings.features, gradient, rows, peak, moved, profile)
     if found.times is None:
@@ -167,22 +167,19 @@ def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Se
     source, tests = reader(train_path, settings), reader(test_path, settings, testing=True)
     accuracies: list[float] = []
     losses: list[float] = []
-    batches = gradient = 0
+    batches, gradient, rows = 0, 0, 0
     for epoch in range(settings.epochs):
         source.reset()
-        found = measure(run, source)
-        batches += len(found.losses)
-        gradient = gradient or found.gradient  # the next epochs begin elsewhere in the data
-        losses.append(statistics.fmean(found.losses))
+        sums = []
+        for batch in source:
+            sums.append(float(run.step(batch).asnumpy().mean()))
+            if not epoch:  # the next ones begin elsewhere in the data
+                gradient, rows = max(gradient, run.gradient_bytes()), max(rows, run.model[0].weight.grad().indices.size)
+        batches += len(sums)
+        losses.append(statistics.fmean(sums))
         accuracies.append(accuracy(run.predict, tests))
         shown.advance(f"epoch {epoch + 1}: test accuracy {100 * accuracies[-1]:.1f} %")
-    return Trained(accuracies, losses, batches, gradient, _rows_of(gradient, variant, settings))
-
-
-def _rows_of(gradient: int, variant: Variant, settings: Settings) -> int:
-    """Return how many rows a gradient of so many bytes stores."""
-    row = FLOAT_BYTES * settings.units + ROW_NUMBER_BYTES
-    return gradient // row if variant.gradient == "row_sparse" else settings.features
+    return Trained(accuracies, losses, batches, gradient, rows)
 
 
 def accuracy(predict: Callable[[Any], Any], source: DataIter) -> float:

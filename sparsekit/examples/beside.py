@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from statistics import fmean
@@ -70,7 +70,7 @@ class Beside(NamedTuple):
 
 
 # object: what is given back is not looked at
-def measure(run: Trains[Batch], batches: Iterable[Batch], profiled: bool = False,
+def measure(run: Trains[Batch], batches: Sequence[Batch], profiled: bool = False,
             after: Callable[[float], object] = float) -> Measured:
     """Train on the batches, under a profiler if asked, and return bytes and losses; ``after`` gets each loss."""
     gradient, losses = 0, []

@@ -128,7 +128,7 @@ def models() -> Iterator[str]:
 def machines() -> Iterator[str]:
     """The rows of servers and workers on one machine."""
     record = json.loads((ROOT / "profiles" / "dist.json").read_text(encoding="utf-8"))
-    trip, push, column, step, wire, _, killed, *_ = (
+    trip, push, column, step, wire, _, killed, *beside = (
         {name: written(row["median"], one["unit"]) for name, row in one["rows"].items()} for one in record["sections"])
     rows, whole = wire.values()
     gain, cores, most = re.findall(r"[\d.]+(?= times| cores)", record["sections"][5]["fact"])
@@ -138,7 +138,9 @@ def machines() -> Iterator[str]:
     yield f"| a step of 2 workers, 20,000,000 × 1, batch 512 | {compared(step)} |"
     yield f"| bytes on the wire in that step | {rows}; the whole model {whole} |"
     yield f"| 2 workers compared with 1, batch 8,192 | {gain}× the samples per second; {cores} cores allow at most {most}× |"
-    yield f"| from `kill -9` of a server to the end of the step | {next(iter(killed.values()))} |"
+    yield f"| from `kill -9` of a server to the end of the first step after it | {next(iter(killed.values()))} |"
+    for size, (plain, ours) in zip(("100 × 1", "2,000 × 64", "20,000 × 64"), map(dict.values, beside), strict=True):
+        yield f"| a step of 2 workers and 2 servers, {size} | {ours}; plain actors of Ray with numpy {plain} |"
 
 
 def compared(rows: dict[str, str]) -> str:

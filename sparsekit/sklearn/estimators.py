@@ -17,15 +17,17 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..base.checks import amount_of, whole
-from ..base.errors import ParameterError, expected, shown
+from ..base.context import cpu
+from ..base.errors import ParameterError, SparseFormatError, expected, shown
 from ..base.optional import scipy_part
 from ..base.progress import Progress
 from ..base.warn import warn_user
+from ..core.dispatch import wrap
 from ..gluon import Trainer, TrainStep
 from ..gluon.loss import L2Loss, Loss, SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
 from ..ndarray import NDArray, array
-from ..ndarray.sparse import csr_matrix
 from ..optimizer.states import arrays_of
+from ..storage import CSR
 from .blocks import Interactions, Linear
 
 if TYPE_CHECKING:
@@ -214,7 +216,7 @@ class _Estimator(BaseEstimator, abc.ABC):
     def _validated(self, X: Rows, y: Values, sample_weight: Values | None, reset: bool) -> tuple[Rows, Array, Array | None]:
         X, y, sample_weight = map(_brought, (X, y, sample_weight))
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
-        X = _as_csr(X) if reset else self._in_type(X)
+        X = _sound(_as_csr(X)) if reset else self._in_type(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
             if sample_weight.min(initial=0) < 0:
@@ -225,7 +227,7 @@ class _Estimator(BaseEstimator, abc.ABC):
     def _in_type(self, X: Rows) -> Rows:
         """The rows as a csr matrix in the element type of the training."""
         with np.errstate(over="ignore"):
-            made = _as_csr(X).astype(self._dtype, copy=False)
+            made = _sound(_as_csr(X)).astype(self._dtype, copy=False)
         if made.dtype != X.dtype and not np.isfinite(made.data).all():
             raise ParameterError(f"X has values beyond the range of {self._dtype}, the type of what training began with.",
                                  hint="scale X, or begin with float64.")
@@ -600,9 +602,19 @@ def _as_csr(X: Rows) -> Rows:
     return scipy_part("sparse").csr_array(X)
 
 
+def _sound(X: Rows) -> Rows:
+    """The same matrix, of which it is known that its indices are within its shape: they are looked at once, not in every batch."""
+    try:
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise SparseFormatError(f"X is no csr matrix: {error}.", hint="row i has the columns indices[indptr[i]:indptr[i + 1]], "
+                                f"from 0 to {X.shape[1] - 1}.") from error
+    return X
+
+
 def _array_of(X: Rows) -> NDArray:
-    """A csr array with the rows of a matrix of scipy: columns sorted, each once."""
+    """A csr array with some rows of a sound matrix: columns sorted, each once."""
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    return csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=None)
+    return wrap(CSR(X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), X.shape, check=False), cpu())

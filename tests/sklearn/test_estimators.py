@@ -24,7 +24,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparsekit import nd
-from sparsekit.base.errors import ParameterError
+from sparsekit.base.errors import ParameterError, SparseFormatError
 from sparsekit.sklearn import (
     FactorizationMachineClassifier,
     FactorizationMachineRegressor,
@@ -417,3 +417,14 @@ def test_training_copies_the_rows_of_one_batch_at_a_time(dtype, early_stopping):
             tracemalloc.stop()
     assert peak < 0.2 * size
     assert X.data.tobytes() + X.indices.tobytes() == kept.data.tobytes() + kept.indices.tobytes()
+
+
+@pytest.mark.parametrize(("array", "value"), [("indices", 20), ("indices", -1), ("indptr", 10**6), ("indptr", 0)])
+def test_a_damaged_matrix_is_refused_before_a_row_is_read(array, value):
+    X, y = scipy.sparse.random(50, 20, 0.2, "csr", dtype=np.float32, random_state=0), np.arange(50) % 2
+    model = SparseClassifier(max_iter=1).fit(X, y)
+    getattr(X, array)[30] = value
+    for use in (lambda: SparseClassifier().fit(X, y), lambda: SparseClassifier().partial_fit(X, y, [0, 1]),
+                lambda: model.partial_fit(X, y), lambda: model.predict(X)):
+        with pytest.raises(SparseFormatError, match="X is no csr matrix: ind"):
+            use()

@@ -603,7 +603,7 @@ def _as_csr(X: Rows) -> Rows:
 
 
 def _sound(X: Rows) -> Rows:
-    """The same matrix, of which it is known that its indices are within its shape: they are looked at once, not in every batch."""
+    """The same matrix, of which it is known that its indices are within its shape, so that no batch of it is looked at again."""
     try:
         X.check_format(full_check=True)
     except ValueError as error:
@@ -617,4 +617,6 @@ def _array_of(X: Rows) -> NDArray:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    return wrap(CSR(X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), X.shape, check=False), cpu())
+    store = CSR(X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), X.shape, check=False)
+    made: NDArray = wrap(store, cpu())
+    return made

@@ -160,7 +160,7 @@ def test_the_source_archive_is_small_and_can_run_the_tests(built):
     assert path.stat().st_size < 5_300_000  # notebooks keep pictures for wide and for narrow pages; books.tsv takes 0.7 MB
     with tarfile.open(path) as archive:
         names = {name.removeprefix(f"sparsekit-{__version__}/") for name in archive.getnames()}
-    assert {"pyproject.toml", "README.md", "LICENSE", "conftest.py", "tests/nbval_sanitize.cfg"} <= names
+    assert {"pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "conftest.py", "tests/nbval_sanitize.cfg"} <= names
     assert "tests/test_package.py" in names
 
 
@@ -169,7 +169,12 @@ def test_the_version_is_one():
 
     assert sparsekit.__version__ == __version__
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert f"## [{__version__}]" in changes or "## [Unreleased]" in changes
+    assert f"## [{__version__}]" in changes
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {__version__}\n" in cited
+    released = re.search(r"^date-released: (.*)$", cited, re.MULTILINE).group(1)
+    assert f"## [{__version__}] - {released}\n" in changes
+    assert f"This is version {__version__.rpartition('.')[0]}." in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_readme_and_ci_give_the_commands_as_they_are():

@@ -607,8 +607,9 @@ def _sound(X: Rows) -> Rows:
     try:
         X.check_format(full_check=True)
     except ValueError as error:
-        raise SparseFormatError(f"X is no csr matrix: {error}.", hint="row i has the columns indices[indptr[i]:indptr[i + 1]], "
-                                f"from 0 to {X.shape[1] - 1}.") from error
+        raise SparseFormatError(
+            f"X must be a csr matrix, but its {error}.",
+            hint=f"row i has the columns indices[indptr[i]:indptr[i + 1]], from 0 to {X.shape[1] - 1}.") from error
     return X
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -74,8 +75,11 @@ class Machine:
         ip("-n", self.name, "addr", "add", f"{self.address}/24", "dev", "eth0")
         for device in ("eth0", "lo"):
             ip("-n", self.name, "link", "set", device, "up")
+        # Its name is that of its address, and nobody else is asked for names: Ray would wait for an answer in each process.
+        names = (f"echo 127.0.0.1 localhost > {place}/hosts && echo {self.address} {socket.gethostname()} >> {place}/hosts && "
+                 f"mount --bind {place}/hosts /etc/hosts && mount --bind /dev/null /etc/resolv.conf")
         self.holder = subprocess.Popen(["ip", "netns", "exec", self.name, "unshare", "-m", "sh", "-c",
-                                        f"mount -t tmpfs tmpfs {place} && echo ready && exec sleep 100000"],
+                                        f"mount -t tmpfs tmpfs {place} && {names} && echo ready && exec sleep 100000"],
                                        stdout=subprocess.PIPE, text=True)
         assert self.holder.stdout is not None
         assert self.holder.stdout.readline() == "ready\n"
@@ -171,7 +175,7 @@ try:
                         args=({steps}, {place!r}, {pace}))
     np.savez({place!r} + "/out.npz", **{{name + str(rank): found[rank][name] for rank in (0, 1) for name in ("table", "dense")}})
 except mx.DistError as error:
-    print(type(error).__name__, error)
+    open({place!r} + "/error", "w").write(f"{{type(error).__name__}} {{error}}")
 """
 
 
@@ -181,14 +185,15 @@ def ends(machines: list[Machine], place: Path, fault: Callable[[set[int]], Any])
     The fault is told the servers on the second machine.  Empty if it ends with all steps done; else the error.
     """
     program = PROGRAM.format(root=str(ROOT), head=HEAD, place=str(place), steps=STEPS, pace=PACE)
-    with subprocess.Popen(machines[0].within(sys.executable, "-c", program), env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
-                          ) as started:
+    with subprocess.Popen(machines[0].within(sys.executable, "-c", program), env=ENVIRONMENT) as started:
         try:
             until(lambda: any(place.glob("run/step-*.json")) or started.poll() is not None, LIMIT, "the first snapshot")
             servers = {int(pid) for pid in (place / "servers").read_text().split()} & machines[1].processes()
             assert len(servers) == 1, "each machine has a server"
             fault(servers)
-            return started.communicate(timeout=LIMIT)[0]
+            started.wait(LIMIT)
+            told = place / "error"
+            return told.read_text() if told.exists() else ""
         finally:
             started.kill()
 

@@ -426,5 +426,5 @@ def test_a_damaged_matrix_is_refused_before_a_row_is_read(array, value):
     getattr(X, array)[30] = value
     for use in (lambda: SparseClassifier().fit(X, y), lambda: SparseClassifier().partial_fit(X, y, [0, 1]),
                 lambda: model.partial_fit(X, y), lambda: model.predict(X)):
-        with pytest.raises(SparseFormatError, match="X is no csr matrix: ind"):
+        with pytest.raises(SparseFormatError, match="X must be a csr matrix, but its ind"):
             use()

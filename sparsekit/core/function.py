@@ -19,11 +19,10 @@ __all__ = ["describe", "make_function", "split_behind"]
 def split_behind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], behind: tuple[str, ...]) -> tuple[Any, ...]:
     """The operator's own positional arguments; those behind them, in MXNet's order, go to ``kwargs``.
 
-    MXNet's steps have no ``lazy_update``, or have it last: what cannot be its value is the first argument behind.
+    Where the last argument is one that MXNet takes by its name alone, what cannot be its value is the first argument behind.
     """
-    names = (*op.inputs, *op.attrs)
-    end = len(names)
-    if names[-1:] == ("lazy_update",) and len(args) >= end:
+    end = len(op.inputs) + len(op.attrs)
+    if _by_name(op) and len(args) >= end:
         end -= isinstance(args[end - 1], str) or hasattr(args[end - 1], "shape")
     if behind[0] != "out" and any(hasattr(value, "list_arguments") for value in args[end:]):
         return args  # symbols are inputs: the caller says that they are too many
@@ -33,11 +32,16 @@ def split_behind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], behind: 
     return args[:end] + args[end + len(behind):]  # the rest is too many, which the caller says
 
 
+def _by_name(op: Op) -> bool:
+    """Whether MXNet does not list the operator's last argument: ``lazy_update`` of its steps, ``lower`` of ``potrf``."""
+    return [*op.attrs][-1:] in (["lazy_update"], ["lower"])
+
+
 # Any: arrays or symbols, or lists of either, as the interpreter's ``invoke`` gives them
 def make_function(op: Op, invoke: Callable[..., Any], module: str, name: str | None = None) -> Callable[..., Any]:
     """A function that calls ``op`` through an interpreter's ``invoke(call, inputs, out, ctx)``."""
     count = len(op.inputs)
-    most = 1 << 62 if op.variadic else count + len(op.attrs) - ("lazy_update" in op.attrs)
+    most = 1 << 62 if op.variadic else count + len(op.attrs) - _by_name(op)
     plain = None if op.variadic or REQUIRED in op.attrs.values() else op.bind({})
 
     def function(*args: object, **kwargs: object) -> object:  # object: the operator checks them

@@ -289,11 +289,11 @@ def _linalg_makediag(A: NDArray, offset: int | Sequence[int] = 0, *, out: _Out =
 def _linalg_maketrian(A: NDArray, offset: int | Sequence[int] = 0, lower: bool = True, *, out: _Out = None, name: str | None = None) -> NDArray:
     """Square matrices with the given triangles, and zeros elsewhere: the inverse of linalg_extracttrian."""
 
-def _linalg_potrf(A: NDArray, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Cholesky factor: the lower triangular L with ``A = L Lᵀ``, for symmetric positive definite A. The operator uses the symmetric part of A, so the gradient is symmetric."""
+def _linalg_potrf(A: NDArray, lower: bool = True, *, out: _Out = None, name: str | None = None) -> NDArray:
+    """Cholesky factor: the lower triangular L with ``A = L Lᵀ``, for symmetric positive definite A; with ``lower=False`` the upper triangular U with ``A = Uᵀ U``. The operator uses the symmetric part of A, so the gradient is symmetric."""
 
-def _linalg_potri(A: NDArray, *, out: _Out = None, name: str | None = None) -> NDArray:
-    """``(A Aᵀ)⁻¹`` for a lower triangular A: the inverse of a matrix from its Cholesky factor."""
+def _linalg_potri(A: NDArray, lower: bool = True, *, out: _Out = None, name: str | None = None) -> NDArray:
+    """The inverse of a matrix from its Cholesky factor: ``(A Aᵀ)⁻¹`` for a lower triangular A, ``(Aᵀ A)⁻¹`` for an upper one with ``lower=False``."""
 
 def _linalg_slogdet(A: NDArray, *, out: _Out = None, name: str | None = None) -> list[NDArray]:
     """Signs, and logarithms of the absolute values, of the determinants of square matrices. The gradient requires the inverse to exist."""

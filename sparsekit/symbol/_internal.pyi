@@ -216,11 +216,11 @@ def _linalg_makediag(A: Symbol | None = None, offset: int | Sequence[int] = 0, *
 def _linalg_maketrian(A: Symbol | None = None, offset: int | Sequence[int] = 0, lower: bool = True, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Square matrices with the given triangles, and zeros elsewhere: the inverse of linalg_extracttrian."""
 
-def _linalg_potrf(A: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Cholesky factor: the lower triangular L with ``A = L Lᵀ``, for symmetric positive definite A. The operator uses the symmetric part of A, so the gradient is symmetric."""
+def _linalg_potrf(A: Symbol | None = None, lower: bool = True, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
+    """Cholesky factor: the lower triangular L with ``A = L Lᵀ``, for symmetric positive definite A; with ``lower=False`` the upper triangular U with ``A = Uᵀ U``. The operator uses the symmetric part of A, so the gradient is symmetric."""
 
-def _linalg_potri(A: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """``(A Aᵀ)⁻¹`` for a lower triangular A: the inverse of a matrix from its Cholesky factor."""
+def _linalg_potri(A: Symbol | None = None, lower: bool = True, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
+    """The inverse of a matrix from its Cholesky factor: ``(A Aᵀ)⁻¹`` for a lower triangular A, ``(Aᵀ A)⁻¹`` for an upper one with ``lower=False``."""
 
 def _linalg_slogdet(A: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Signs, and logarithms of the absolute values, of the determinants of square matrices. The gradient requires the inverse to exist."""

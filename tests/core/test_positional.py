@@ -46,7 +46,11 @@ def test_programs_of_mxnet():
     weight = nd.ones((3,))
     assert nd.signsgd_update(weight, x, 0.5, 0, 1, -1, weight) is weight  # MXNet's has no lazy_update
     assert weight.asnumpy().tolist() == [0.5] * 3
+    four, root = nd.array([[4]]), nd.zeros((1, 1))
+    assert nd.linalg.potrf(four, root) is root  # nor MXNet's a lower, which it takes by name
+    assert root.asscalar() == 2
     a, b = sym.var("a"), sym.var("b")
+    assert sym.linalg.potrf(a, "p").name == "p"
     assert sym.exp(a, "e").name == "e"
     assert sym.clip(a, 0, 1, "c", {"__x__": "1"}).attr_dict()["c"]["__x__"] == "1"
     assert sym.dot(a, b, False, True, None, "d").name == "d"

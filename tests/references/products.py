@@ -81,8 +81,8 @@ def _syevd(a):
     return vectors * np.sign(largest), values
 
 
-add("_linalg_potrf", each(lambda a: linalg.cholesky(_even(a), lower=True)))
-add("_linalg_potri", each(lambda a: linalg.inv(np.tril(a) @ np.tril(a).T)))
+add("_linalg_potrf", each(lambda a, lower: linalg.cholesky(_even(a), lower=lower)))
+add("_linalg_potri", each(lambda a, lower: linalg.inv(np.tril(a) @ np.tril(a).T if lower else np.triu(a).T @ np.triu(a))))
 add("_linalg_trmm", each(lambda a, b, transpose, rightside, lower, alpha: alpha * (
     b @ _triangle_of(a, transpose, lower) if rightside else _triangle_of(a, transpose, lower) @ b)))
 add("_linalg_trsm", each(lambda a, b, transpose, rightside, lower, alpha: alpha * (

@@ -79,39 +79,52 @@ def _solved(function: Callable[..., Any], what: str, hint: str) -> Any:
         raise SparsekitError(f"{what}: {error}.", hint=hint) from None
 
 
-potrf = decomposition("potrf", "Cholesky factor: the lower triangular L with ``A = L Lᵀ``, for symmetric positive definite A.  "
-                      "The operator uses the symmetric part of A, so the gradient is symmetric.",
-                      saves=("out",), cost=cost.matrices(lambda n, _: n**3 / 3 + n**2 / 2 + n / 6))
+#: Samples of a single matrix and of several; the triangle above is that of single ones.
+_EITHER: tuple[tuple[bool, Attrs], ...] = ((False, {}), (True, {}), (False, {"lower": False}))
+
+
+potrf = decomposition("potrf", "Cholesky factor: the lower triangular L with ``A = L Lᵀ``, for symmetric positive definite A; "
+                      "with ``lower=False`` the upper triangular U with ``A = Uᵀ U``.  The operator uses the symmetric part "
+                      "of A, so the gradient is symmetric.", attrs={"lower": True}, saves=("out",),
+                      sample=lambda: [([matrix_sample(batch=batch)], attrs) for batch, attrs in _EITHER],
+                      cost=cost.matrices(lambda n, _: n**3 / 3 + n**2 / 2 + n / 6))
 
 
 @potrf.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
     found: Array = _solved(lambda: k.xp.linalg.cholesky(even), "linalg_potrf", "pass positive definite matrices.")
-    return found
+    return found if attrs["lower"] else k.xp.ascontiguousarray(k.xp.swapaxes(found, -1, -2))
 
 
 @potrf.gradient
-def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, L: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Gradients:
+    g, L = (g, out) if attrs["lower"] else (turn(F, g), turn(F, out))
     middle = F._mirrored(F.linalg_gemm2(L, F._triangle(g), transpose_a=True))
     return F.linalg_trsm(L, F.linalg_trsm(L, middle, rightside=True), transpose=True) * 0.5
 
 
-potri = decomposition("potri", "``(A Aᵀ)⁻¹`` for a lower triangular A: the inverse of a matrix from its Cholesky factor.",
-                      sample=lambda: [([np.tril(matrix_sample(batch=batch))], {}) for batch in (False, True)],
+potri = decomposition("potri", "The inverse of a matrix from its Cholesky factor: ``(A Aᵀ)⁻¹`` for a lower triangular A, "
+                      "``(Aᵀ A)⁻¹`` for an upper one with ``lower=False``.", attrs={"lower": True},
+                      sample=lambda: [([np.triu(matrix_sample()) if attrs else np.tril(matrix_sample(batch=batch))], attrs)
+                                      for batch, attrs in _EITHER],
                       cost=cost.matrices(lambda n, _: 2 * n**3 / 3 + n**2 / 2 + 5 * n / 6))
 
 
 @potri.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    inverse = _solved(lambda: k.xp.linalg.inv(k.xp.tril(checked(x))), "linalg_potri", "the diagonal must have no zeros.")
+    factor = k.xp.tril(checked(x)) if attrs["lower"] else k.xp.swapaxes(k.xp.triu(checked(x)), -1, -2)
+    inverse = _solved(lambda: k.xp.linalg.inv(factor), "linalg_potri", "the diagonal must have no zeros.")
     return product(k.xp, inverse, inverse, {"transpose_a": True, "transpose_b": False})
 
 
 @potri.gradient
 def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, B: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     both = F.linalg_gemm2(F.linalg_gemm2(B, g + turn(F, g)), B)
-    return F.negative(F._triangle(F.linalg_gemm2(both, F._triangle(A))))
+    triangle = F._triangle(A, lower=attrs["lower"])
+    left, right = (both, triangle) if attrs["lower"] else (triangle, both)
+    return F.negative(F._triangle(F.linalg_gemm2(left, right), lower=attrs["lower"]))
 
 
 def _triangular_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:

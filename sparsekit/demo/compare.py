@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.formatting import format_bytes, format_duration, format_ratio
+from ..examples.beside import WIDEST
 from .training import LANES, Outcome
 
 __all__ = ["TOLERANCE", "Verdict", "conclusion", "headline", "judge", "table", "unreliable"]
@@ -19,8 +20,6 @@ TOLERANCE = 1e-4
 BUSY = 0.3
 #: By how much the accuracy must exceed that of predicting the majority class.
 MARGIN = 0.05
-#: How many times as large as its lower end the upper end of an interval may be.
-WIDEST = 1.5
 
 _NAMES = {"convert": "· made dense", "forward": "· forward", "backward": "· backward", "update": "· update"}
 

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from ..profiler.turns import Comparison
 
-__all__ = ["Beside", "Measured", "Trains", "beside", "measure"]
+__all__ = ["WIDEST", "Beside", "Measured", "Trains", "beside", "measure"]
 
+#: How wide the interval of a ratio of times may be for the times to be told: its end over its beginning.
+WIDEST = 1.5
 
 #: A batch as a model takes it.
 Batch = TypeVar("Batch")

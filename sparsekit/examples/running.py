@@ -19,14 +19,17 @@ import numpy as np
 from .. import autograd, gluon, nd, profiler, random
 from ..base.config import config
 from ..base.errors import ShapeError, SparsekitError, expected
+from ..base.formatting import format_ratio
 from ..cli import check_writable
-from .beside import Beside, beside, measure
+from ..profiler.turns import SAME
+from .beside import WIDEST, Beside, beside, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..gluon.block import HybridBlock
     from ..ndarray.ndarray import NDArray
+    from ..profiler.turns import Comparison
 
 __all__ = ["Choice", "Example", "Result", "Split", "choose", "compare", "main", "run",
            "split_validation", "table"]
@@ -229,11 +232,24 @@ def table(compared: Beside) -> str:
         ("", "dense", "sparse", ""),
         ("bytes of gradients", f"{dense.gradient:,}", f"{sparse.gradient:,}", f"{dense.gradient / sparse.gradient:.1f}×"),
         (f"loss at step {len(dense.losses)}", f"{dense.losses[-1]:.6f}", f"{sparse.losses[-1]:.6f}", ""),
-        ("time per step in ms", *(f"{row['time'] / 1e3:.2f}" for row in times.rows), times["sparse"]["finding"]),
+        _time_row(times),
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return "\n".join(f"  {row[0]:<{widths[0]}}" + "".join(
         f"  {cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)).rstrip() for row in rows)
+
+
+def _time_row(times: Comparison) -> tuple[str, str, str, str]:
+    """The times of steps in turn, with the interval of their ratio, or that they vary too much to be told."""
+    name, row = "time per step in ms", times["sparse"]
+    low, high = row["low"], row["high"]
+    assert low is not None  # as of all kinds but the first
+    assert high is not None
+    if high > WIDEST * low:
+        return name, "-", "-", "varies too much here"
+    dense, sparse = (f"{one['time'] / 1e3:.2f}" for one in times.rows)
+    return name, dense, sparse, (row["verdict"] if row["verdict"] == SAME else
+                                 f"{format_ratio(1 / high)} to {format_ratio(1 / low)} as fast")
 
 
 #: Help texts of the options that examples have.

@@ -14,6 +14,8 @@ from sparsekit.base.errors import DataFileError, MissingPackageError
 from sparsekit.core import program
 from sparsekit.core.table import machine, table
 from sparsekit.examples import NAMES, relation, running, sampled_softmax
+from sparsekit.examples.beside import Beside, Measured
+from sparsekit.profiler.turns import Comparison, Turn
 
 sys.path.insert(0, str(Path(__file__).parent))
 kept_data = importlib.import_module("kept_data")
@@ -93,6 +95,20 @@ def test_an_example_beats_any_trivial_predictor_and_dense_storage(name, results)
     assert sparse.losses[0] != sparse.losses[-1]
     assert sparse.gradient < dense.gradient
     assert all(word in said for word in ("time per step in ms", "bytes of gradients", f"Test {kind.score_name}: "))
+
+
+@pytest.mark.parametrize(("turns", "told"), [
+    ([0.5, 0.5, 0.51, 0.49, 0.5, 0.5, 0.5, 0.5], "2.0× to 2.0× as fast"),
+    ([1.0, 1.001, 0.999, 1.0, 1.0, 1.0, 1.0, 1.0], "no detectable difference"),
+    ([0.001, 0.5, 0.01, 0.3, 0.02, 0.4, 0.001, 0.5], "varies too much here")])
+def test_times_are_told_with_their_interval_or_not_at_all(turns, told):
+    blocks = [[Turn(0, 1.0), Turn(1, share)] for share in turns]
+    times = Comparison(["dense", "sparse"], [1, 1], blocks, 0.9, [])
+    measured = {"dense": Measured(200, [0.5]), "sparse": Measured(100, [0.5])}
+    *_, last = running.table(Beside(measured, times)).splitlines()
+    assert last.startswith("  time per step in ms")
+    assert last.endswith(told)
+    assert ("1000.00" in last) == (told != "varies too much here")
 
 
 @pytest.mark.parametrize("name", NAMES)

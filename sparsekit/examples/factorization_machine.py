@@ -1,6 +1,6 @@
-"""A factorization machine that predicts whether the documentation of a module uses a word.
+"""A factorization machine that predicts whether a passage of a book uses a word.
 
-An example is a csr row with a 1 for the word, one for the module and one for its folder.  None of them predicts the label
+An example is a csr row with a 1 for the word, one for the passage and one for its author.  None of them predicts the label
 alone; the model has a vector for each, and adds the dot products of all pairs of vectors (Rendle 2010).  The vectors are a
 row_sparse weight with a row_sparse gradient; ``retain`` selects the rows that a batch needs.
 """
@@ -74,9 +74,8 @@ def rows_of(x: CSRNDArray) -> NDArray:
 
 
 class Example(running.Example):
-    """A factorization machine on pairs of modules and words."""
+    """A factorization machine on pairs of passages and words."""
 
-    packages = ("numpy", "numba")
     defaults: ClassVar[dict[str, Any]] = {"epochs": 5, "steps": 20, "batch_size": 64, "learning_rate": 0.1, "factors": 32}
     quick: ClassVar[dict[str, Any]] = {"epochs": 5}
     candidates: ClassVar[dict[str, tuple[Any, ...]]] = {"learning_rate": (0.02, 0.05, 0.1, 0.2), "batch_size": (64, 256),
@@ -85,8 +84,8 @@ class Example(running.Example):
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
         """Return pairs of the relation with label 1, and as many others with label 0."""
-        found = relation.count_relation(options.packages)
-        parts = [(relation.one_hot(found, part.module, part.word), part.label)
+        found = relation.count_relation()
+        parts = [(relation.one_hot(found, part.passage, part.word), part.label)
                  for part in relation.draw_pairs(found, options.seed)]
         return running.split_validation(*parts)
 
@@ -94,7 +93,7 @@ class Example(running.Example):
     def describe(data: running.Split) -> str:
         """Describe the data in a line."""
         rows, columns = data.train[0].shape
-        return f"{rows:,} pairs of a module and a word, half of them real; {columns:,} modules, folders and words"
+        return f"{rows:,} pairs of a passage and a word, half of them real; {columns:,} passages, authors and words"
 
     def build(self) -> HybridBlock:
         """Build the model, with random vectors and all other weights 0."""

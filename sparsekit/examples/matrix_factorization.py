@@ -1,6 +1,6 @@
-"""Matrix factorization with sparse embeddings that predicts how often the documentation of a module uses a word.
+"""Matrix factorization with sparse embeddings that predicts how often a passage of a book uses a word.
 
-Each module and each word has a vector and a bias (Koren, Bell and Volinsky 2009).  A batch looks up a few rows of each table;
+Each passage and each word has a vector and a bias (Koren, Bell and Volinsky 2009).  A batch looks up a few rows of each table;
 with ``sparse_grad`` only these rows have a gradient and are updated.
 """
 
@@ -57,7 +57,6 @@ class Example(running.Example):
     """Matrix factorization of word counts, or with ``--movielens`` of MovieLens ratings, which are downloaded."""
 
     score_name, more_is_better = "root mean square error", False
-    packages = ("numpy", "numba")
     defaults: ClassVar[dict[str, Any]] = {"epochs": 5, "steps": 20, "batch_size": 256, "learning_rate": 0.05, "factors": 8,
                                           "movielens": ""}
     quick: ClassVar[dict[str, Any]] = {"epochs": 2}
@@ -70,17 +69,17 @@ class Example(running.Example):
             data = fetch_movielens(options.movielens, test_share=0.2, seed=options.seed)
             return shuffled([(part.user.astype(np.int32), part.item.astype(np.int32), part.rating) for part in data[:2]],
                             data.shape, options.seed)
-        found = relation.count_relation(options.packages)
-        entries = found.module, found.word, np.log1p(found.count)
+        found = relation.count_relation()
+        entries = found.passage, found.word, np.log1p(found.count)
         testing = relation.split(len(found.word), options.seed)
         parts = [tuple(column[chosen] for column in entries) for chosen in (~testing, testing)]
-        return shuffled(parts, (len(found.modules), len(found.words)), options.seed)
+        return shuffled(parts, (len(found.passages), len(found.words)), options.seed)
 
     @staticmethod
     def describe(data: running.Split) -> str:
         """Describe the data in a line."""
         users, items = data.facts["shape"]
-        return f"{sum(len(part[0]) for part in data[:3]):,} ratings, {users:,} modules or users, {items:,} words or items"
+        return f"{sum(len(part[0]) for part in data[:3]):,} ratings, {users:,} passages or users, {items:,} words or items"
 
     def build(self) -> HybridBlock:
         """Build the model, with random vectors and biases of 0."""

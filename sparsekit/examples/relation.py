@@ -1,21 +1,21 @@
-"""Data for recommenders that needs no network: how often the documentation of a module uses a word.
+"""Data for recommenders that needs no network: how often a passage of a book uses a word.
 
-Modules take the place of users, words that of items, and counts of words in the docstrings of a module that of ratings.  The
-counts are those of the source files of installed packages.
+Passages take the place of users, words that of items, and counts of words that of ratings.  A passage is some paragraphs of one of
+the books that come with sparsekit, one after the other, so the data are the same everywhere.
 """
 
 from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Sequence
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import DataFileError, MissingPackageError
+from ..datasets.books import AUTHORS, read_books
+from ..datasets.words import split_words
 from ..ndarray import sparse
-from .sources import docstrings_by_file, split_words
 
 if TYPE_CHECKING:
     from ..base.types import Array, Indices
@@ -23,96 +23,66 @@ if TYPE_CHECKING:
 
 __all__ = ["Pairs", "Relation", "columns_of", "count_relation", "crossed", "draw_pairs", "one_hot", "rows_of_ones", "split"]
 
-#: Words that fewer modules use, or a larger share of modules, are left out as uninformative.
-FEWEST_MODULES, LARGEST_SHARE = 15, 0.3
-#: Modules with fewer distinct words are left out.
-LEAST_WORDS = 10
-#: A relation needs at least so many modules.
-LEAST_MODULES = 10
+#: Paragraphs of a passage; a last one of a book that would be shorter is left out.
+PARAGRAPHS = 6
+#: Words that fewer passages use, or a larger share of passages, are left out as uninformative.
+FEWEST_PASSAGES, LARGEST_SHARE = 20, 0.3
 
 
 class Relation(NamedTuple):
-    """Counts of words in the documentation of modules.
+    """Counts of words in passages of books.
 
     Attributes
     ----------
-    module, word : arrays of int32, shape (entries,)
-        Indices into ``modules`` and ``words``.
+    passage, word : arrays of int32, shape (entries,)
+        Indices into ``passages`` and ``words``.
     count : array of float32, shape (entries,)
-    folder : array of int32, shape (modules,)
-        Index into ``folders`` of each module.
-    modules, words, folders : tuple of str
+    author : array of int32, shape (passages,)
+        Index into ``authors`` of each passage.
+    passages, words, authors : tuple of str
+        A passage is called by its author and its number in the book, from 1: ``"Darwin 12"``.
     """
 
-    module: Any
+    passage: Any
     word: Any
     count: Any
-    folder: Any
-    modules: tuple[str, ...]
+    author: Any
+    passages: tuple[str, ...]
     words: tuple[str, ...]
-    folders: tuple[str, ...]
+    authors: tuple[str, ...]
 
 
 class Pairs(NamedTuple):
-    """Pairs of a module and a word, and whether the module uses the word.
+    """Pairs of a passage and a word, and whether the passage uses the word.
 
     Attributes
     ----------
-    module, word : arrays of int32, shape (pairs,)
+    passage, word : arrays of int32, shape (pairs,)
     label : array of float32, shape (pairs,)
         1 for a pair of the relation, 0 for a negative sample.
     """
 
-    module: Any
+    passage: Any
     word: Any
     label: Any
 
 
-def count_relation(packages: Sequence[str]) -> Relation:
-    """Count the words of every module of installed packages.
-
-    The last relation is cached, with read-only arrays, because reading takes seconds.
-
-    Raises
-    ------
-    MissingPackageError
-        If a package is not installed as source files.
-    DataFileError
-        If fewer than ``LEAST_MODULES`` modules have enough words.
-    """
-    return _counted(tuple(packages))
-
-
-@functools.lru_cache(maxsize=1)
-def _counted(packages: tuple[str, ...]) -> Relation:
-    counts = {}
-    for package in packages:
-        files = docstrings_by_file(package)
-        if not files:
-            raise MissingPackageError(f"Package {package!r} has no source files here.", hint="install it, or name others.")
-        for path, texts in files:
-            words = collections.Counter(word for text in texts for word in split_words(text))
-            # Names start at the package, so that they do not depend on where it is installed.
-            place = len(path.parts) - 1 - path.parts[::-1].index(package) if package in path.parts else -1
-            counts["/".join(path.parts[place:])] = words
-    return _related(counts)
-
-
-def _related(counts: dict[str, collections.Counter[str]]) -> Relation:
-    """Return the counts as arrays, without frequent words, rare words and short modules."""
+@functools.cache
+def count_relation() -> Relation:
+    """Count the words of every passage, without frequent and rare ones.  The arrays are read-only, as there is one relation."""
+    counts: dict[str, collections.Counter[str]] = {}
+    for author, paragraphs in itertools.groupby(read_books(), lambda paragraph: paragraph.author):
+        texts = [paragraph.text for paragraph in paragraphs]
+        for number, start in enumerate(range(0, len(texts) - PARAGRAPHS + 1, PARAGRAPHS), 1):
+            counts[f"{author} {number}"] = collections.Counter(split_words(" ".join(texts[start:start + PARAGRAPHS])))
     uses = collections.Counter(word for words in counts.values() for word in words)
-    kept = sorted(word for word, number in uses.items() if FEWEST_MODULES <= number <= LARGEST_SHARE * len(counts))
+    kept = sorted(word for word, number in uses.items() if FEWEST_PASSAGES <= number <= LARGEST_SHARE * len(counts))
     numbers = {word: number for number, word in enumerate(kept)}
-    rows = {name: sorted((numbers[word], count) for word, count in words.items() if word in numbers)
-            for name, words in sorted(counts.items())}
-    rows = {name: row for name, row in rows.items() if len(row) >= LEAST_WORDS}
-    if len(rows) < LEAST_MODULES:
-        raise DataFileError(f"Only {len(rows)} modules have enough documentation.", hint="name larger packages, or more.")
-    module = np.repeat(np.arange(len(rows), dtype=np.int32), [len(row) for row in rows.values()])
-    word, count = np.array([pair for row in rows.values() for pair in row], np.int32).T.copy()
-    folders = sorted({name.rpartition("/")[0] for name in rows})
-    folder = np.array([folders.index(name.rpartition("/")[0]) for name in rows], np.int32)
-    found = Relation(module, word, count.astype(np.float32), folder, tuple(rows), tuple(kept), tuple(folders))
+    rows = [sorted((numbers[word], count) for word, count in words.items() if word in numbers) for words in counts.values()]
+    passage = np.repeat(np.arange(len(rows), dtype=np.int32), [len(row) for row in rows])
+    word, count = np.array([pair for row in rows for pair in row], np.int32).T.copy()
+    author = np.array([AUTHORS.index(name.rpartition(" ")[0]) for name in counts], np.int32)
+    found = Relation(passage, word, count.astype(np.float32), author, tuple(counts), tuple(kept), AUTHORS)
     for array in found[:4]:
         array.flags.writeable = False
     return found
@@ -126,44 +96,44 @@ def split(entries: int, seed: int, test_share: float = 0.2) -> Array:
 def draw_pairs(relation: Relation, seed: int, test_share: float = 0.2) -> tuple[Pairs, Pairs]:
     """Draw a negative sample for each pair of the relation, and split all pairs for training and testing.
 
-    Each word is as frequent among negative samples as among pairs of the relation, and each module nearly so, which means that
+    Each word is as frequent among negative samples as among pairs of the relation, and each passage nearly so, which means that
     the label depends on both together.
     """
     random = np.random.default_rng(seed)
-    modules, entries = len(relation.modules), len(relation.word)
-    there = np.zeros((len(relation.words), modules), bool)
-    there[relation.word, relation.module] = True
-    drawn = relation.module[random.integers(entries, size=entries)]
+    passages, entries = len(relation.passages), len(relation.word)
+    there = np.zeros((len(relation.words), passages), bool)
+    there[relation.word, relation.passage] = True
+    drawn = relation.passage[random.integers(entries, size=entries)]
     wrong = there[relation.word, drawn]
-    while wrong.any():  # at most LARGEST_SHARE of the modules use a word, so a few rounds suffice
-        drawn[wrong] = relation.module[random.integers(entries, size=int(wrong.sum()))]
+    while wrong.any():  # at most LARGEST_SHARE of the passages use a word, so a few rounds suffice
+        drawn[wrong] = relation.passage[random.integers(entries, size=int(wrong.sum()))]
         wrong = there[relation.word, drawn]
-    module, word = np.concatenate([relation.module, drawn]), np.concatenate([relation.word, relation.word])
+    passage, word = np.concatenate([relation.passage, drawn]), np.concatenate([relation.word, relation.word])
     label = np.repeat(np.array([1, 0], np.float32), entries)
     order = random.permutation(len(label))
-    pairs = Pairs(module[order], word[order], label[order])
+    pairs = Pairs(passage[order], word[order], label[order])
     testing = split(len(label), seed, test_share)
     return Pairs(*(part[~testing] for part in pairs)), Pairs(*(part[testing] for part in pairs))
 
 
-def columns_of(relation: Relation, module: Indices, word: Indices) -> tuple[Any, int]:
-    """Return the columns of the word, module and folder of each pair, of shape (pairs, 3), and the number of columns."""
-    first, second = len(relation.words), len(relation.words) + len(relation.modules)
-    columns = np.stack([word, module + first, relation.folder[module] + second], axis=1)
-    return columns.astype(np.int64), second + len(relation.folders)
+def columns_of(relation: Relation, passage: Indices, word: Indices) -> tuple[Any, int]:
+    """Return the columns of the word, passage and author of each pair, of shape (pairs, 3), and the number of columns."""
+    first, second = len(relation.words), len(relation.words) + len(relation.passages)
+    columns = np.stack([word, passage + first, relation.author[passage] + second], axis=1)
+    return columns.astype(np.int64), second + len(relation.authors)
 
 
-def one_hot(relation: Relation, module: Indices, word: Indices) -> CSRNDArray:
-    """Return pairs as csr rows with a 1 for the word, one for the module and one for its folder."""
-    columns, width = columns_of(relation, module, word)
+def one_hot(relation: Relation, passage: Indices, word: Indices) -> CSRNDArray:
+    """Return pairs as csr rows with a 1 for the word, one for the passage and one for its author."""
+    columns, width = columns_of(relation, passage, word)
     return rows_of_ones(columns, width)
 
 
-def crossed(relation: Relation, module: Indices, word: Indices) -> CSRNDArray:
-    """Return pairs as csr rows with a 1 for the combination of word and folder, which the wide model memorizes."""
-    folder = relation.folder[module].astype(np.int64)
-    width = len(relation.words) * len(relation.folders)
-    return rows_of_ones((word.astype(np.int64) * len(relation.folders) + folder)[:, None], width)
+def crossed(relation: Relation, passage: Indices, word: Indices) -> CSRNDArray:
+    """Return pairs as csr rows with a 1 for the combination of word and author, which the wide model memorizes."""
+    author = relation.author[passage].astype(np.int64)
+    width = len(relation.words) * len(relation.authors)
+    return rows_of_ones((word.astype(np.int64) * len(relation.authors) + author)[:, None], width)
 
 
 def rows_of_ones(columns: Indices, width: int) -> CSRNDArray:

@@ -84,8 +84,6 @@ class Example(ABC):
     #: Defaults of the options, and those that ``--quick`` replaces.
     defaults: ClassVar[dict[str, Any]] = {}
     quick: ClassVar[dict[str, Any]] = {}
-    #: Installed packages whose documentation is the data unless ``--packages`` names others; empty if it has other data.
-    packages: ClassVar[tuple[str, ...]] = ()
     #: Values that ``choose`` tries in every combination, each with 1 to ``2 * epochs`` epochs.
     candidates: ClassVar[dict[str, tuple[Any, ...]]] = {"learning_rate": (0.02, 0.05, 0.1, 0.2, 0.4)}
     #: AdaGrad's sparse steps equal its dense steps, since a zero gradient leaves weight and state unchanged.
@@ -270,9 +268,6 @@ def parser(kind: type[Example], name: str, text: str) -> argparse.ArgumentParser
     for option, value in {"seed": 0, **kind.defaults}.items():
         default = f" (default: {value})" if value != "" else ""
         made.add_argument(f"--{option.replace('_', '-')}", type=type(value), help=f"{OPTIONS.get(option, '')}{default}".strip())
-    if kind.packages:
-        made.add_argument("--packages", nargs="+", metavar="NAME", default=kind.packages,
-                          help=f"installed packages whose documentation is the data (default: {' '.join(kind.packages)})")
     made.add_argument("--quick", action="store_true", help="train a small model for a few epochs, in some seconds")
     made.add_argument("--hybridize", action=argparse.BooleanOptionalAction, default=True,
                       help="run training steps as compiled tables of calls (default: yes)")

@@ -1,7 +1,7 @@
-"""A wide-and-deep model that predicts whether the documentation of a module uses a word.
+"""A wide-and-deep model that predicts whether a passage of a book uses a word.
 
-The wide part is linear in crossed features, a csr row with a 1 for the combination of word and folder; it memorizes.  The deep
-part is a network on embeddings of word, module and folder; it generalizes (Cheng et al. 2016).  The weight of the wide part
+The wide part is linear in crossed features, a csr row with a 1 for the combination of word and author; it memorizes.  The deep
+part is a network on embeddings of word, passage and author; it generalizes (Cheng et al. 2016).  The weight of the wide part
 and the table of the deep part have row_sparse gradients.
 """
 
@@ -58,9 +58,8 @@ class WideAndDeep(gluon.HybridBlock):
 
 
 class Example(running.Example):
-    """Wide and deep on pairs of modules and words."""
+    """Wide and deep on pairs of passages and words."""
 
-    packages = ("numpy", "numba")
     defaults: ClassVar[dict[str, Any]] = {"epochs": 4, "steps": 20, "batch_size": 256, "learning_rate": 0.1, "width": 16,
                                           "hidden": 32}
     quick: ClassVar[dict[str, Any]] = {"epochs": 3}
@@ -69,17 +68,17 @@ class Example(running.Example):
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
         """Return pairs of the relation with label 1, and as many others with label 0."""
-        found = relation.count_relation(options.packages)
-        parts = [(relation.crossed(found, part.module, part.word), relation.columns_of(found, part.module, part.word)[0],
+        found = relation.count_relation()
+        parts = [(relation.crossed(found, part.passage, part.word), relation.columns_of(found, part.passage, part.word)[0],
                   part.label) for part in relation.draw_pairs(found, options.seed)]
-        return running.split_validation(*parts, sizes=(len(found.words), len(found.modules), len(found.folders)))
+        return running.split_validation(*parts, sizes=(len(found.words), len(found.passages), len(found.authors)))
 
     @staticmethod
     def describe(data: running.Split) -> str:
         """Describe the data in a line."""
         rows, columns = data.train[0].shape
-        return (f"{rows:,} pairs of a module and a word, half of them real; {columns:,} crossings, "
-                f"{sum(data.facts['sizes']):,} words, modules and folders")
+        return (f"{rows:,} pairs of a passage and a word, half of them real; {columns:,} crossings, "
+                f"{sum(data.facts['sizes']):,} words, passages and authors")
 
     def build(self) -> HybridBlock:
         """Build the model, with a wide part of 0 and a random deep part."""

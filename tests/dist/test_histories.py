@@ -21,7 +21,7 @@ FINDS = {
 #: Faults that other tests plant.
 ELSEWHERE = {"keys_stay_on_other_servers", "without_checksums"}
 #: Seeds that are run, by default and with ``--all``, in pieces.
-USUAL, ALL, PIECE = 100, 1000, 50
+USUAL, ALL, PIECE = 150, 1000, 50
 
 
 def run(seeds):

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from .base.displays import NO_OPERATORS
 from .base.errors import DataFileError, SparsekitError, expected
 from .base.optional import optional_import
 from .base.version import __version__
@@ -175,7 +176,7 @@ def profile_script(arguments: argparse.Namespace) -> int:
     profiler: Any = importlib.import_module("sparsekit.profiler")
     with profiler.Profiler(torch=arguments.torch or (not arguments.module and "torch" in packages_of(Path(script)))) as recorded:
         status = run_script(script, arguments.arguments, arguments.module)
-    print(profile_text(recorded), file=sys.stderr)
+    print(profile_text(recorded) if recorded.totals else nothing_text(status), file=sys.stderr)
     recorded.save(output)
     written = [output]
     if arguments.html:
@@ -183,6 +184,11 @@ def profile_script(arguments: argparse.Namespace) -> int:
         written.append(arguments.html)
     print("Wrote " + " and ".join(map(str, written)), file=sys.stderr)
     return status
+
+
+def nothing_text(status: int) -> str:
+    """Say that nothing was recorded of a script that ended with an exit status; if that is 0, also what is recorded."""
+    return f"Nothing was recorded before the script ended with status {status}." if status else NO_OPERATORS
 
 
 def profile_text(profile: Profile) -> str:

@@ -106,8 +106,7 @@ RECORDINGS = (
     Recording(("coming_from.json",), "oracle/record_coming_from.py", "this", ("{0}", "scipy"), starts=True),
     Recording(("example_scores.json",), "oracle/record_sklearn.py", "scikit-learn", (str(GOLDEN / "example_data.npz"), "{0}")),
     Recording(("cupy.json",), "oracle/record_cupy.py", "cupy"),
-    Recording(("example_data.npz",), "oracle/collect_example_data.py", "this",
-              kept="half of it is made of docstrings of installed packages, and example_scores.json belongs to it"),
+    Recording(("example_data.npz",), "oracle/collect_example_data.py", "this"),
     Recording(("example_settings.json",), "examples/choose_settings.py", "this", starts=True,
               kept="it holds settings that are chosen, which takes minutes, and scores of this library"),
 )

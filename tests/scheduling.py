@@ -17,6 +17,10 @@ SLOW, ELSEWHERE = 10.0, 0.005
 #: Folders whose files are run by one process: they share JupyterLab and a browser, and what the C++ compiler makes.
 TOGETHER = ("tests/browser", "tests/gpu")
 
+#: Folders that come first.  They compile nearly every kernel; a program or a JupyterLab that a test starts before would compile
+#: the same ones at the same time as the other process does.
+COMPILE = ("tests/core/", "tests/kernels/")
+
 
 def unit_of(nodeid: str) -> str:
     """What is run by one process: a test's file, or its folder."""
@@ -88,13 +92,18 @@ class Briefly:
 def longest_first(items: list[pytest.Item]) -> None:
     """Put first what is expected to take longest, so that the processes end at about the same time.
 
-    Notebooks come last.  The tests before them compile the kernels, which takes more time and memory than a notebook may.
+    What compiles kernels comes before all else. Notebooks come last: compiling takes more time and memory than a notebook may.
     """
     expected: dict[str, float] = {}
     for item in items:
         unit = unit_of(item.nodeid)
         expected[unit] = expected.get(unit, 0.0) + expected_seconds(item)
-    items.sort(key=lambda item: (item.nodeid.startswith("notebooks/"), -expected[unit_of(item.nodeid)]))
+    items.sort(key=lambda item: (turn_of(item.nodeid), -expected[unit_of(item.nodeid)]))
+
+
+def turn_of(nodeid: str) -> int:
+    """Where a test comes, whatever it takes: 0 what compiles kernels, 1 the others, 2 notebooks."""
+    return 2 if nodeid.startswith("notebooks/") else int(not nodeid.startswith(COMPILE))
 
 
 def expected_seconds(item: pytest.Item) -> float:

@@ -142,6 +142,22 @@ def test_however_a_script_ends_its_record_is_written(ending, status, said, here,
     assert "runpy" not in error
 
 
+def test_a_script_that_fails_before_anything_was_recorded_has_no_empty_tables(here, capfd):
+    assert cli.main(["profile", write(here, "import not_there\n")]) == 1
+    *trace, said, written = capfd.readouterr().err.splitlines()
+    assert trace[0].startswith("Traceback")
+    assert trace[-1] == "ModuleNotFoundError: No module named 'not_there'"
+    assert said == "Nothing was recorded before the script ended with status 1."
+    assert written == "Wrote train.npz"
+
+
+def test_a_script_without_operators_is_told_what_is_recorded(here, capfd):
+    assert cli.main(["profile", write(here, "total = 1 + 1\n")]) == 0
+    said, written = capfd.readouterr().err.splitlines()
+    assert said.startswith("No operator of sparsekit ran while this was recorded.")
+    assert written == "Wrote train.npz"
+
+
 def test_profile_leaves_the_process_as_it_was(here, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["kept"])
     path = list(sys.path)

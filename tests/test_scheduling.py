@@ -78,11 +78,12 @@ def test_what_a_crashed_process_had_left_is_given_to_another(scheduler):
     assert set(left) <= set(second.ran)
 
 
-def test_the_longest_come_first_and_notebooks_last():
-    items = [SimpleNamespace(nodeid=nodeid, get_closest_marker={"slow": nodeid.startswith("tests/a.py")}.get) for nodeid in TESTS]
+def test_what_compiles_comes_first_then_the_longest_and_notebooks_last():
+    items = [SimpleNamespace(nodeid=nodeid, get_closest_marker={"slow": nodeid.startswith("tests/a.py")}.get)
+             for nodeid in [*TESTS, "tests/core/f.py::test", "tests/kernels/g.py::test[0]", "tests/kernels/g.py::test[1]"]]
     scheduling.longest_first(items)
     order = list(dict.fromkeys(scheduling.unit_of(item.nodeid) for item in items))
-    assert order == ["tests/a.py", "tests/browser", "tests/d.py", "notebooks/e.ipynb"]
+    assert order == ["tests/kernels/g.py", "tests/core/f.py", "tests/a.py", "tests/browser", "tests/d.py", "notebooks/e.ipynb"]
 
 
 @pytest.mark.parametrize("value", [os.urandom(8), os.urandom(9)])

@@ -38,8 +38,9 @@ ShapeLike: TypeAlias = int | Sequence[int]
 #: An element type.  Any: which one it is, is known at run time alone.
 DType: TypeAlias = np.dtype[Any]
 
-#: What a caller may give for an element type; None asks for the usual one.
-DTypeLike: TypeAlias = npt.DTypeLike | None
+#: What a caller may give for an element type; None asks for the usual one.  ``npt.DTypeLike`` has also what only arrays of fields
+#: take, and mypy tries each part of it with each signature of ``np.dtype``, which takes it long.
+DTypeLike: TypeAlias = str | type[Any] | np.dtype[Any] | None
 
 #: A dense array, numpy's or, on a GPU, cupy's.  Any: an operator computes in whatever element type its inputs have.
 Array: TypeAlias = npt.NDArray[Any]

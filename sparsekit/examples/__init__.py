@@ -3,7 +3,7 @@
     python -m sparsekit.examples.linear_classification
     python -m sparsekit.examples.factorization_machine --epochs 3 --profile trace.json
 
-Each module trains one model on real data that every installation has.  It first takes a few steps in dense and in sparse
+Each module trains one model on real data that comes along.  It first takes a few steps in dense and in sparse
 storage, from the same initial values, and then trains the sparse model.  ``running`` is the code that they share.
 """
 

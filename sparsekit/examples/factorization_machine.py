@@ -1,6 +1,6 @@
-"""A factorization machine that predicts whether a passage of a book uses a word.
+"""A factorization machine that predicts whether a word follows another one in books.
 
-An example is a csr row with a 1 for the word, one for the passage and one for its author.  None of them predicts the label
+An example is a csr row with a 1 for the follower, one for the word and one for its ending.  None of them predicts the label
 alone; the model has a vector for each, and adds the dot products of all pairs of vectors (Rendle 2010).  The vectors are a
 row_sparse weight with a row_sparse gradient; ``retain`` selects the rows that a batch needs.
 """
@@ -74,18 +74,18 @@ def rows_of(x: CSRNDArray) -> NDArray:
 
 
 class Example(running.Example):
-    """A factorization machine on pairs of passages and words."""
+    """A factorization machine on pairs of words."""
 
     defaults: ClassVar[dict[str, Any]] = {"epochs": 5, "steps": 20, "batch_size": 64, "learning_rate": 0.1, "factors": 32}
     quick: ClassVar[dict[str, Any]] = {"epochs": 5}
     candidates: ClassVar[dict[str, tuple[Any, ...]]] = {"learning_rate": (0.02, 0.05, 0.1, 0.2), "batch_size": (64, 256),
-                                                        "factors": (16, 32)}
+                                                        "factors": (32, 64)}
 
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
         """Return pairs of the relation with label 1, and as many others with label 0."""
         found = relation.count_relation()
-        parts = [(relation.one_hot(found, part.passage, part.word), part.label)
+        parts = [(relation.one_hot(found, part.word, part.follower), part.label)
                  for part in relation.draw_pairs(found, options.seed)]
         return running.split_validation(*parts)
 
@@ -93,7 +93,7 @@ class Example(running.Example):
     def describe(data: running.Split) -> str:
         """Describe the data in a line."""
         rows, columns = data.train[0].shape
-        return f"{rows:,} pairs of a passage and a word, half of them real; {columns:,} passages, authors and words"
+        return f"{rows:,} pairs of words, half of them real; {columns:,} words, followers and endings"
 
     def build(self) -> HybridBlock:
         """Build the model, with random vectors and all other weights 0."""

@@ -1,6 +1,6 @@
-"""Matrix factorization with sparse embeddings that predicts how often a passage of a book uses a word.
+"""Matrix factorization with sparse embeddings that predicts how often a word follows another one in books.
 
-Each passage and each word has a vector and a bias (Koren, Bell and Volinsky 2009).  A batch looks up a few rows of each table;
+Each word and each follower has a vector and a bias (Koren, Bell and Volinsky 2009).  A batch looks up a few rows of each table;
 with ``sparse_grad`` only these rows have a gradient and are updated.
 """
 
@@ -70,16 +70,16 @@ class Example(running.Example):
             return shuffled([(part.user.astype(np.int32), part.item.astype(np.int32), part.rating) for part in data[:2]],
                             data.shape, options.seed)
         found = relation.count_relation()
-        entries = found.passage, found.word, np.log1p(found.count)
+        entries = found.word, found.follower, np.log1p(found.count)
         testing = relation.split(len(found.word), options.seed)
         parts = [tuple(column[chosen] for column in entries) for chosen in (~testing, testing)]
-        return shuffled(parts, (len(found.passages), len(found.words)), options.seed)
+        return shuffled(parts, (len(found.words), len(found.words)), options.seed)
 
     @staticmethod
     def describe(data: running.Split) -> str:
         """Describe the data in a line."""
         users, items = data.facts["shape"]
-        return f"{sum(len(part[0]) for part in data[:3]):,} ratings, {users:,} passages or users, {items:,} words or items"
+        return f"{sum(len(part[0]) for part in data[:3]):,} ratings, {users:,} words or users, {items:,} followers or items"
 
     def build(self) -> HybridBlock:
         """Build the model, with random vectors and biases of 0."""

@@ -1,7 +1,7 @@
-"""A wide-and-deep model that predicts whether a passage of a book uses a word.
+"""A wide-and-deep model that predicts whether a word follows another one in books.
 
-The wide part is linear in crossed features, a csr row with a 1 for the combination of word and author; it memorizes.  The deep
-part is a network on embeddings of word, passage and author; it generalizes (Cheng et al. 2016).  The weight of the wide part
+The wide part is linear in crossed features, a csr row with a 1 for the combination of follower and ending; it memorizes.  The deep
+part is a network on embeddings of follower, word and ending; it generalizes (Cheng et al. 2016).  The weight of the wide part
 and the table of the deep part have row_sparse gradients.
 """
 
@@ -58,7 +58,7 @@ class WideAndDeep(gluon.HybridBlock):
 
 
 class Example(running.Example):
-    """Wide and deep on pairs of passages and words."""
+    """Wide and deep on pairs of words."""
 
     defaults: ClassVar[dict[str, Any]] = {"epochs": 4, "steps": 20, "batch_size": 256, "learning_rate": 0.1, "width": 16,
                                           "hidden": 32}
@@ -69,16 +69,16 @@ class Example(running.Example):
     def load(options: argparse.Namespace) -> running.Split:
         """Return pairs of the relation with label 1, and as many others with label 0."""
         found = relation.count_relation()
-        parts = [(relation.crossed(found, part.passage, part.word), relation.columns_of(found, part.passage, part.word)[0],
+        parts = [(relation.crossed(found, part.word, part.follower), relation.columns_of(found, part.word, part.follower)[0],
                   part.label) for part in relation.draw_pairs(found, options.seed)]
-        return running.split_validation(*parts, sizes=(len(found.words), len(found.passages), len(found.authors)))
+        return running.split_validation(*parts, sizes=(len(found.words), len(found.words), len(found.endings)))
 
     @staticmethod
     def describe(data: running.Split) -> str:
         """Describe the data in a line."""
         rows, columns = data.train[0].shape
-        return (f"{rows:,} pairs of a passage and a word, half of them real; {columns:,} crossings, "
-                f"{sum(data.facts['sizes']):,} words, passages and authors")
+        return (f"{rows:,} pairs of words, half of them real; {columns:,} crossings, "
+                f"{sum(data.facts['sizes']):,} followers, words and endings")
 
     def build(self) -> HybridBlock:
         """Build the model, with a wide part of 0 and a random deep part."""

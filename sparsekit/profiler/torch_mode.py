@@ -89,6 +89,20 @@ class _Type:
         return self.name
 
 
+class _Types(dict[Any, Any]):  # Any: the element types of PyTorch, and what stands for them: a dtype of numpy, or a ``_Type``
+    """The element types that stand for those of PyTorch."""
+
+    def __missing__(self, dtype: TorchType) -> DType | _Type:
+        name = str(dtype).rpartition(".")[2]
+        found: DType | _Type
+        try:
+            found = np.dtype(name)
+        except TypeError:
+            found = _Type(name, int(dtype.itemsize))
+        self[dtype] = found
+        return found
+
+
 class _Here(threading.local):
     """What the calling thread does in PyTorch."""
 
@@ -105,20 +119,10 @@ class _Parts:
     def __init__(self, torch: Torch, recorder: Recorder) -> None:
         self._tensor, self._strided, self._coo = torch.Tensor, torch.strided, torch.sparse_coo
         self._holder, self._plain = recorder.holder, torch._C._disabled_torch_dispatch_impl
-        self._types: dict[TorchType, DType | _Type] = {}
+        # As ``unseen``, in a tenth of its time.
+        self._unseen = getattr(torch._C, "_DisableTorchDispatch", None) or functools.partial(unseen, torch)
+        self._types = _Types()
         self._known: dict[int, Held] = {}
-
-    def type_of(self, dtype: TorchType) -> DType | _Type:
-        """The element type that stands for one of PyTorch's."""
-        found = self._types.get(dtype)
-        if found is None:
-            name = str(dtype).rpartition(".")[2]
-            try:
-                found = np.dtype(name)
-            except TypeError:
-                found = _Type(name, int(dtype.itemsize))
-            self._types[dtype] = found
-        return found
 
     def is_plain(self, tensor: TorchTensor) -> bool:
         """Whether a tensor's memory is its own, and operators on it run no code of a subclass."""
@@ -128,10 +132,12 @@ class _Parts:
         """The weak reference to a tensor's storage, its bytes and its role so far; made once for each storage."""
         storage = tensor.untyped_storage()
         held = self._known.get(id(storage))
-        if held is None or held[0]() is not storage:
-            if len(self._known) > MOST_KNOWN:
-                self._known = {key: one for key, one in self._known.items() if one[0]() is not None}
-            held = self._known[id(storage)] = [self._holder(storage), storage.nbytes(), None]
+        return self._meet(storage) if held is None or held[0]() is not storage else held
+
+    def _meet(self, storage: Torch) -> Held:
+        if len(self._known) > MOST_KNOWN:
+            self._known = {key: one for key, one in self._known.items() if one[0]() is not None}
+        held = self._known[id(storage)] = [self._holder(storage), storage.nbytes(), None]
         return held
 
     def of(self, tensor: TorchTensor) -> NoteItem:
@@ -140,19 +146,12 @@ class _Parts:
             if not self.is_plain(tensor):
                 # What such a class keeps inside is its own, and asking for more may change what is traced.
                 sizes = tuple([size if size.__class__ is int else 0 for size in tensor.shape])
-                return None, sizes, self.type_of(tensor.dtype)
+                return None, sizes, self._types[tensor.dtype]
             layout = tensor.layout
             if layout is self._strided:
                 return self._strided_part(tensor)
-            shape = tuple(tensor.shape)
-            if layout is self._coo:
-                return self._coo_part(tensor, shape)
-            compressed = _COMPRESSED.get(str(layout).rpartition(".")[2])
-            if compressed is not None:
-                stype, indices, pointers = compressed
-                parts = tensor.values(), getattr(tensor, indices)(), getattr(tensor, pointers)()
-                return stype, shape, [self._strided_part(part) for part in parts], None
-            return None, shape, self.type_of(tensor.dtype)
+            with self._unseen():  # reading a sparse tensor runs operators
+                return self._sparse_part(tensor, layout)
         except (RuntimeError, NotImplementedError, TypeError, ValueError):
             # A subclass may have no storage, a lazy tensor no shape, and a traced one no numbers.
             return None, (), None
@@ -168,12 +167,24 @@ class _Parts:
         return found + [of(one) for one in kwargs.values() if isinstance(one, tensor)] if kwargs else found
 
     def _strided_part(self, tensor: TorchTensor) -> NoteItem:
-        dtype = tensor.dtype
-        shape, of_type = tuple(tensor.shape), self._types.get(dtype) or self.type_of(dtype)
-        if tensor.is_meta:
-            return None, shape, of_type
-        held = self.memory(tensor)
-        return HELD, held[0], held[1], shape, of_type
+        storage = tensor.untyped_storage()
+        held = self._known.get(id(storage))
+        if held is None or held[0]() is not storage:
+            if tensor.is_meta:
+                return None, tuple(tensor.shape), self._types[tensor.dtype]
+            held = self._meet(storage)
+        return HELD, held[0], held[1], tuple(tensor.shape), self._types[tensor.dtype]
+
+    def _sparse_part(self, tensor: TorchTensor, layout: Torch) -> NoteItem:
+        shape = tuple(tensor.shape)
+        if layout is self._coo:
+            return self._coo_part(tensor, shape)
+        compressed = _COMPRESSED.get(str(layout).rpartition(".")[2])
+        if compressed is None:
+            return None, shape, self._types[tensor.dtype]
+        stype, indices, pointers = compressed
+        parts = tensor.values(), getattr(tensor, indices)(), getattr(tensor, pointers)()
+        return stype, shape, [self._strided_part(part) for part in parts], None
 
     def _coo_part(self, tensor: TorchTensor, shape: tuple[int, ...]) -> NoteItem:
         values, indices = tensor._values(), tensor._indices()
@@ -208,7 +219,10 @@ class Watch:
         self._cuda = torch.version.cuda is not None or torch.version.hip is not None
         self.names, self._here = Names(), _Here()
         self.parts = _Parts(torch, recorder)
-        self._plans: dict[tuple[TorchFunction, str], TorchPlan] = {}
+        self._graph_node, self._numbered = torch._C._current_autograd_node, torch.autograd._get_sequence_nr
+        # By the address of an operator, as PyTorch computes its hash in Python, and by what became dense.
+        self._plans: dict[int, dict[str, TorchPlan]] = {}
+        self._operators: list[TorchFunction] = []  # those of the plans, whose addresses are to stay theirs
         self._layers: dict[int, str] = {}
         self.events = self.failed = 0
         # Passes so far, and whether one runs; those of a GPU run in threads of PyTorch's own.
@@ -308,23 +322,25 @@ class Watch:
     def _note(self, here: _Here, call: tuple[TorchFunction, Given, Named, TorchTensor], start: int, end: int,
               frame: FrameType) -> None:
         func, args, kwargs, result = call
-        inputs, outputs = self.parts.among(args, kwargs), self.parts.among((result,), {})
+        inputs = self.parts.among(args, kwargs)
+        in_place = args and result is args[0] and isinstance(result, self.torch.Tensor)
+        outputs = inputs[:1] if in_place else self.parts.among((result,), {})
         lane, layer, node = self._where(here)
-        kind, plan = "", self._plans.get((func, "")) or self._plan(func, "")
+        kind, plan = "", self._plan(func, "")
         sparse = any(map(_is_sparse, inputs))
-        if lane == "forward":
+        if lane == "forward" and (sparse or self._subjects or plan.op.short in LOOK_UPS):
             self._note_use((func, args, kwargs), plan.op.short, sparse, inputs, frame)
         if plan.op.lane == "convert" or sparse:
             kind = self._became(plan.op.short, lane, frame, inputs, outputs)
-            plan = self._plans.get((func, kind)) or self._plan(func, kind)
+            plan = self._plan(func, kind)
         if plan.copies and self._across((*args, result)):
-            plan = self._plans.get((func, "transfer")) or self._plan(func, "transfer")
+            plan = self._plan(func, "transfer")
         place = None
         if self._recorder.lines and (lane != "backward" or node not in self._layers):
             place = hooks.caller(frame)
         self._recorder.foreign(plan, start, end, (lane, layer, node, place), inputs, outputs)
         self.events += 1
-        if kind in hooks.KINDS:
+        if kind and kind in hooks.KINDS:
             self._densified(plan, kind, lane, frame, inputs, outputs)
 
     def _note_use(self, call: tuple[TorchFunction, Given, Named], short: str, sparse: bool, inputs: list[NoteItem],
@@ -359,10 +375,11 @@ class Watch:
         While one of autograd's nodes runs, it is that node's.  Otherwise it has a node of its own if autograd has numbered one
         since the operator before.
         """
-        torch, modules = self.torch, here.modules
-        current, last = torch._C._current_autograd_node(), torch.autograd._get_sequence_nr() - 1
+        modules = here.modules
+        current, last = self._graph_node(), self._numbered() - 1
         if current is None:
-            self._end_backward()
+            if self._backward:
+                self._end_backward()
             lane, layer, node = self._lane(here), modules[-1][1] if modules else "", None
             if last != here.sequence and last >= 0:
                 node = last + here.first
@@ -371,7 +388,7 @@ class Watch:
             if not self._backward:
                 self._backward = True
                 # While gradients are there: the program may end, or set them to zero, without another operator.
-                torch.autograd.Variable._execution_engine.queue_callback(_weakly(self, Watch._backward_ended))
+                self.torch.autograd.Variable._execution_engine.queue_callback(_weakly(self, Watch._backward_ended))
             lane, sequence = "backward", current._sequence_nr()
             node = sequence + here.first if sequence < NO_SEQUENCE else None
             layer = modules[-1][1] if modules else "" if node is None else self._layers.get(node, "")
@@ -396,6 +413,10 @@ class Watch:
 
     def _plan(self, func: TorchFunction, kind: str) -> TorchPlan:
         """The plan of an operator whose result became dense, as ``kind`` says, or that copies between devices."""
+        plans = self._plans.get(id(func))
+        return plans[kind] if plans is not None and kind in plans else self._new_plan(func, kind)
+
+    def _new_plan(self, func: TorchFunction, kind: str) -> TorchPlan:
         op = TorchOperator(_name_of(func), bool(getattr(func, "is_view", False)))
         overload = getattr(func, "_overloadname", "")
         attrs: dict[str, JSON] = {"overload": overload} if overload not in ("", "default") else {}
@@ -403,7 +424,8 @@ class Watch:
             attrs["asked"] = kind == hooks.ASKED
         if kind == "transfer":
             op.lane = kind
-        made = self._plans[func, kind] = TorchPlan(op, kind, attrs)
+        made = self._plans.setdefault(id(func), {})[kind] = TorchPlan(op, kind, attrs)
+        self._operators.append(func)
         return made
 
     def _across(self, tensors: Given) -> bool:
@@ -566,7 +588,8 @@ class Watch:
                 self._latest[name], seen = number, self._gradients.get(name, 0) + 1
                 self._gradients[name] = seen
                 if is_due(seen):
-                    self._count(parameter, name, kind)
+                    with unseen(self.torch):
+                        self._count(parameter, name, kind)
 
     def _count(self, parameter: TorchTensor, name: str, kind: str) -> None:
         """Note how many rows of a gradient are not zero."""
@@ -578,16 +601,14 @@ class Watch:
         if gradient.layout is self.torch.strided:
             if not worth_counting(gradient):
                 return
-            with unseen(self.torch):
-                axis, rows = count_rows(gradient)
+            axis, rows = count_rows(gradient)
             stype, size = "default", gradient.numel() * gradient.element_size()
             if is_mostly_zero(stype, rows, length_of(shape, axis)) and name not in self._subjects:
                 self._subjects[name] = self._subject(parameter, name, axis)
         elif gradient.layout is self.torch.sparse_coo and gradient.sparse_dim() == 1 and gradient.dense_dim():
             values, indices = gradient._values(), gradient._indices()
             stype, axis, stored = "row_sparse", "rows", int(indices.shape[1])
-            with unseen(self.torch):
-                rows = stored_rows(gradient)
+            rows = stored_rows(gradient)
             size = values.numel() * values.element_size() + indices.numel() * indices.element_size()
         else:
             return
@@ -639,9 +660,11 @@ class Watch:
     def _assign_states(self, optimizer: TorchOptimizer, before: bool) -> None:
         for parameter, state in optimizer.state.items():
             values = state.values() if isinstance(state, dict) else ()
-            for value in values:
-                if isinstance(value, self.torch.Tensor):
-                    self._assign(value, "optimizer state", self.names.parameter(parameter, "parameter"), before)
+            tensors = [value for value in values if isinstance(value, self.torch.Tensor)]
+            if tensors:
+                name = self.names.parameter(parameter, "parameter")
+                for tensor in tensors:
+                    self._assign(tensor, "optimizer state", name, before)
 
 
 def _name_of(func: TorchFunction) -> str:

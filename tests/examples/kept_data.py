@@ -48,27 +48,27 @@ def texts():
 
 
 def pairs():
-    """Pairs of modules and words."""
+    """Pairs of words."""
     stored = kept("pairs")
     return running.split_validation(*((relation.rows_of_ones(stored[f"{part}_columns"].astype(np.int64), int(stored["width"])),
                             stored[f"{part}_label"].astype(np.float32)) for part in ("train", "test")))
 
 
 def crossed_pairs():
-    """The same pairs, words crossed with folders."""
+    """The same pairs, followers crossed with endings."""
     stored, parts = kept("pairs"), []
-    words, modules, folders = map(int, stored["sizes"])
+    followers, words, endings = map(int, stored["sizes"])
     for part in ("train", "test"):
         columns = stored[f"{part}_columns"].astype(np.int64)
-        crossing = columns[:, :1] * folders + columns[:, 2:] - words - modules
-        parts.append((relation.rows_of_ones(crossing, words * folders), columns, stored[f"{part}_label"].astype(np.float32)))
-    return running.split_validation(*parts, sizes=(words, modules, folders))
+        crossing = columns[:, :1] * endings + columns[:, 2:] - followers - words
+        parts.append((relation.rows_of_ones(crossing, followers * endings), columns, stored[f"{part}_label"].astype(np.float32)))
+    return running.split_validation(*parts, sizes=(followers, words, endings))
 
 
 def ratings():
-    """Modules, words and logarithms of counts."""
+    """Words, followers and logarithms of counts."""
     stored = kept("ratings")
-    columns = (stored["module"].astype(np.int32), stored["word"].astype(np.int32), np.log1p(stored["count"].astype(np.float32)))
+    columns = (stored["word"].astype(np.int32), stored["follower"].astype(np.int32), np.log1p(stored["count"].astype(np.float32)))
     cut = len(columns[0]) - round(len(columns[0]) / 5)
     return running.split_validation([column[:cut] for column in columns], [column[cut:] for column in columns],
                          shape=tuple(map(int, stored["shape"])))

@@ -1,9 +1,8 @@
-"""Collect small real data sets for the examples' tests, from books and installed packages, in this project's own environment.
+"""Collect small real data sets for the examples' tests, from the books that come along, in this project's own environment.
 
     python tests/oracle/collect_example_data.py tests/golden/example_data.npz
 
-``record_sklearn.py`` then trains scikit-learn on them, in an environment of its own.  Pairs and ratings are kept, since
-docstrings change from version to version, and a score is worth comparing on the very same data only.
+``record_sklearn.py`` then trains scikit-learn on them, in an environment of its own.
 """
 
 import argparse
@@ -14,8 +13,8 @@ import numpy as np
 from sparsekit.datasets.books import ESSAYISTS, load_books
 from sparsekit.examples import relation
 
-FEATURES, PACKAGES = 2**14, ["numpy", "numba"]
-TEXTS, TEST_TEXTS, PAIRS, TEST_PAIRS = 1600, 800, 24_000, 6_000
+FEATURES = 2**14
+TEXTS, TEST_TEXTS, PAIRS, TEST_PAIRS, RATINGS = 1600, 800, 60_000, 15_000, 39_000
 
 
 def texts():
@@ -30,20 +29,20 @@ def texts():
 
 
 def pairs(found):
-    """The columns of each pair's word, module and folder."""
-    made = {"pairs_width": np.array(relation.columns_of(found, found.module, found.word)[1]),
-            "pairs_sizes": np.array([len(found.words), len(found.modules), len(found.folders)])}
+    """The columns of each pair's follower, word and ending."""
+    made = {"pairs_width": np.array(relation.columns_of(found, found.word, found.follower)[1]),
+            "pairs_sizes": np.array([len(found.words), len(found.words), len(found.endings)])}
     for name, part, count in zip(("pairs_train", "pairs_test"), relation.draw_pairs(found, 0), (PAIRS, TEST_PAIRS), strict=True):
-        columns = relation.columns_of(found, part.module[:count], part.word[:count])[0]
+        columns = relation.columns_of(found, part.word[:count], part.follower[:count])[0]
         made |= {f"{name}_columns": columns.astype(np.uint16), f"{name}_label": part.label[:count].astype(np.uint8)}
     return made
 
 
 def ratings(found):
-    """Every module, word and count, in a random order; the last fifth is for testing."""
-    order = np.random.default_rng(0).permutation(len(found.word))
-    made = {"ratings_shape": np.array([len(found.modules), len(found.words)])}
-    for name, column in (("module", found.module), ("word", found.word), ("count", found.count)):
+    """Some words, followers and counts, in a random order; the last fifth is for testing."""
+    order = np.random.default_rng(0).permutation(len(found.word))[:RATINGS]
+    made = {"ratings_shape": np.array([len(found.words), len(found.words)])}
+    for name, column in (("word", found.word), ("follower", found.follower), ("count", found.count)):
         made[f"ratings_{name}"] = np.minimum(column[order], 2**16 - 1).astype(np.uint16)
     return made
 
@@ -51,5 +50,5 @@ def ratings(found):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("file")
-    related = relation.count_relation(PACKAGES)
+    related = relation.count_relation()
     np.savez_compressed(parser.parse_args(sys.argv[1:]).file, **texts(), **pairs(related), **ratings(related))

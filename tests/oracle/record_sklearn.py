@@ -65,7 +65,7 @@ def error(said, rating):
 def rated(data):
     """Errors in testing of users and items each by itself, and with a singular value decomposition of the rest."""
     users, items = map(int, data["ratings_shape"])
-    user, item = data["ratings_module"].astype(np.int64), data["ratings_word"].astype(np.int64)
+    user, item = data["ratings_word"].astype(np.int64), data["ratings_follower"].astype(np.int64)
     rating = np.log1p(data["ratings_count"].astype(np.float64))
     x = one_hot(np.stack([user, item + users], axis=1), users + items)
     first = len(rating) - round(len(rating) / 5)

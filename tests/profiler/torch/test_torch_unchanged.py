@@ -245,6 +245,31 @@ def test_what_the_profiler_computes_is_hidden_from_the_programs_own_modes(torch)
     assert run(mx.Profiler(torch=True)) == run(contextlib.nullcontext())
 
 
+def test_sparse_tensors_are_read_unseen_by_the_programs_own_modes(torch):
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Operators(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    def run(outer, inner):
+        seen.clear()
+        layer = torch.nn.Embedding(1000, 8, sparse=True)
+        optimizer = torch.optim.SparseAdam(layer.parameters())
+        with outer, inner:
+            layer(torch.tensor([1, 2])).sum().backward()
+            optimizer.step()
+            torch.eye(3).to_sparse_csr() @ torch.ones(3)
+        return list(seen)
+
+    seen = []
+    plain = run(Operators(), contextlib.nullcontext())
+    assert "aten.sparse_mask.default" in plain
+    assert run(Operators(), mx.Profiler(torch=True)) == plain
+    assert run(mx.Profiler(torch=True), Operators()) == plain
+
+
 def test_tensors_without_memory(torch):
     from torch._subclasses.fake_tensor import FakeTensorMode
 

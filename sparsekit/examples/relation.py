@@ -1,7 +1,7 @@
 """Data for recommenders that needs no network: how often a word follows another one in books.
 
-Words take the place of users, the words close behind them that of items, and counts that of ratings.  The texts are the books that
-come with sparsekit, so the data are the same everywhere.
+Words take the place of users, the words close behind them that of items, and counts that of ratings.  The texts are the books
+that come with sparsekit, so the data are the same everywhere.
 """
 
 from __future__ import annotations

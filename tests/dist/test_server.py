@@ -82,6 +82,42 @@ def test_an_optimizer_that_fails_stops_its_key_alone():
     run(program)
 
 
+def test_a_sum_that_waits_for_a_worker_is_closed_when_that_leaves():
+    async def program(server, call):
+        await begun(call)
+        waiting = asyncio.ensure_future(call("exchange", push(0, 1)._replace(pulls=(Pull("w", 1),))))
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        await call("exchange", Exchange(1, 1, leaves=True))
+        await asyncio.wait_for(waiting, 10)
+        assert server.keys["w"].version == 1
+    run(program)
+
+
+def test_the_state_of_a_worker_is_that_of_a_step_which_has_ended():
+    async def program(server, call):
+        await begun(call)
+        await call("resume", 0)
+        state = 1, "{}", []
+        await call("exchange", push(0, 1)._replace(ended="before", state=state))
+        assert server.worker_states == {0: state}
+        await call("exchange", push(0, 2)._replace(state=(2, "{}", [])))
+        assert server.worker_states == {0: state}
+        await call("exchange", Exchange(0, 6, state=(3, "{}", []), leaves=True))
+        assert server.worker_states[0][0] == 3
+    run(program)
+
+
+def test_schedules_follow_the_steps_of_the_worker():
+    async def program(server, call):
+        schedule = mx.lr_scheduler.FactorScheduler(step=1, factor=0.5, base_lr=1.0)
+        await begun(call, mx.optimizer.SGD(lr_scheduler=schedule))
+        for rank in range(2):
+            await call("exchange", push(rank, 1, rows=(0,), clock=3))
+        return server.updater.optimizer.num_update
+    assert run(program) >= 3
+
+
 def steps(folder, every, optimizer="adam", rows=4000, lazy=True):
     """A server that takes a snapshot at step 2 and goes on; what it held then, its report, and bytes put aside."""
     async def program(server, call):

@@ -47,10 +47,16 @@ def texts():
     return running.split_validation(*parts)
 
 
+def columns_of(stored, part):
+    """The columns of each pair's follower, word and ending."""
+    columns, (followers, words, _) = stored[f"{part}_columns"].astype(np.int64), stored["sizes"]
+    return np.hstack([columns, stored["ending"][columns[:, 1:] - followers] + followers + words])
+
+
 def pairs():
     """Pairs of words."""
     stored = kept("pairs")
-    return running.split_validation(*((relation.rows_of_ones(stored[f"{part}_columns"].astype(np.int64), int(stored["width"])),
+    return running.split_validation(*((relation.rows_of_ones(columns_of(stored, part), int(stored["width"])),
                             stored[f"{part}_label"].astype(np.float32)) for part in ("train", "test")))
 
 
@@ -59,7 +65,7 @@ def crossed_pairs():
     stored, parts = kept("pairs"), []
     followers, words, endings = map(int, stored["sizes"])
     for part in ("train", "test"):
-        columns = stored[f"{part}_columns"].astype(np.int64)
+        columns = columns_of(stored, part)
         crossing = columns[:, :1] * endings + columns[:, 2:] - followers - words
         parts.append((relation.rows_of_ones(crossing, followers * endings), columns, stored[f"{part}_label"].astype(np.float32)))
     return running.split_validation(*parts, sizes=(followers, words, endings))

@@ -40,7 +40,9 @@ def one_hot(columns, width):
 
 
 def pairs(data, part):
-    return one_hot(data[f"pairs_{part}_columns"].astype(np.int32), int(data["pairs_width"])), data[f"pairs_{part}_label"]
+    columns, (followers, words, _) = data[f"pairs_{part}_columns"].astype(np.int32), data["pairs_sizes"]
+    ending = data["pairs_ending"][columns[:, 1:] - followers] + followers + words
+    return one_hot(np.hstack([columns, ending]), int(data["pairs_width"])), data[f"pairs_{part}_label"]
 
 
 def carved(x, y):

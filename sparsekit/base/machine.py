@@ -9,10 +9,14 @@ from pathlib import Path
 
 from .platform import by_psutil
 
-__all__ = ["OtherLoad", "available_memory"]
+__all__ = ["BUSY", "OtherLoad", "available_memory"]
 
 PROC = Path("/proc")
 GROUPS = Path("/sys/fs/cgroup")
+
+#: Cores that other programs may use while times are measured.  With more, a program that runs in several threads takes many times
+#: as long, and one that runs in a single thread does not: their ratio says nothing of a quiet machine.
+BUSY = 0.3
 
 #: Of the kernel's tables in a second, on every system that has them.
 TICKS = 100

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.formatting import format_bytes, format_duration, format_ratio
+from ..base.machine import BUSY
 from ..examples.beside import WIDEST
 from .training import LANES, Outcome
 
@@ -16,8 +17,6 @@ __all__ = ["TOLERANCE", "Verdict", "conclusion", "headline", "judge", "table", "
 
 #: Relative difference that losses may have: float32 sums in another order round differently, and training amplifies that.
 TOLERANCE = 1e-4
-#: Cores that other programs may use without a warning: measurements take all that there are.
-BUSY = 0.3
 #: By how much the accuracy must exceed that of predicting the majority class.
 MARGIN = 0.05
 

@@ -238,8 +238,10 @@ def table(compared: Beside) -> str:
 
 
 def _time_row(times: Comparison) -> tuple[str, str, str, str]:
-    """The times of steps in turn, with the interval of their ratio, or that they vary too much to be told."""
+    """The times of steps in turn, with the interval of their ratio, or why they are not told."""
     name, row = "time per step in ms", times["sparse"]
+    if times.disturbed:
+        return name, "-", "-", "other programs ran"
     low, high = row["low"], row["high"]
     assert low is not None  # as of all kinds but the first
     assert high is not None

@@ -15,6 +15,7 @@ import numpy as np
 from ..base import displays
 from ..base.errors import ProfilerError
 from ..base.formatting import format_bytes, format_count, format_duration
+from ..base.machine import BUSY, OtherLoad
 from ..core import hooks
 from .arguments import flag, number, one_of, whole
 from .profiler import Profiler, call_back, set_aside
@@ -74,14 +75,17 @@ def compare(programs: Mapping[str, Callable[[], object]], rounds: int = 20, *, t
     """Interleave runs of programs, and report which are slower than the first, by how much, or that no difference is detected.
 
     A round is a block in which each program has two turns: first all programs in random order, then all in the reverse order
-    (ABBA for two programs).  Slow changes, such as the clock rate of the processor or the load of other programs, affect
-    every program of a block alike and cancel in the ratio of their times.  Because the order is random, the logarithm of the
-    ratio of two equally fast programs is symmetric about zero.  This needs no assumption about the distribution of the noise
-    or the similarity of blocks.  So the signed-rank interval over blocks has the stated confidence (Hollander and Wolfe,
-    Nonparametric Statistical Methods, 3.1 to 3.3; Hodges-Lehmann estimate).
+    (ABBA for two programs).  Slow changes, such as the clock rate of the processor, affect every program of a block alike and
+    cancel in the ratio of their times.  Because the order is random, the logarithm of the ratio of two equally fast programs is
+    symmetric about zero.  This needs no assumption about the distribution of the noise or the similarity of blocks.  So the
+    signed-rank interval over blocks has the stated confidence (Hollander and Wolfe, Nonparametric Statistical Methods, 3.1 to
+    3.3; Hodges-Lehmann estimate).
 
     The comparison describes a typical call: the result of a turn is the median over pieces of it.  Stalls of a few calls,
     caused by the system or by the program itself, therefore have no effect; ``Profiler`` shows them.
+
+    What does not cancel is the load of other programs, if those that are compared use different numbers of threads: threads wait
+    for the last one to get a core.  The summary says so if other programs used 0.3 cores or more.
 
     Parameters
     ----------
@@ -134,11 +138,13 @@ def compare(programs: Mapping[str, Callable[[], object]], rounds: int = 20, *, t
                             hint="stop() it first; compare() profiles each program by itself.")
     try:
         calls = _calls(functions, turn)
+        load = OtherLoad()
         blocks = _rounds(functions, calls, rounds, Random(int(seed)))
+        others = load.cores()
     finally:
         call_back()
     profiles = [_profiled(function) for function in functions] if profile else []
-    return Comparison(names, calls, blocks, confidence, profiles, least)
+    return Comparison(names, calls, blocks, confidence, profiles, least, others)
 
 
 # object: as in compare
@@ -289,10 +295,13 @@ class Comparison:
         One profiled call of each program; empty with ``profile=False``.
     confidence, least : float
         The arguments of ``compare``.
+    others : float or None
+        How many cores other programs used meanwhile, on average; None where the system does not say.
     """
 
     def __init__(self, names: list[str], calls: list[int], blocks: list[list[Turn]], confidence: float,
-                 profiles: list[Profiler], least: float = LEAST) -> None:
+                 profiles: list[Profiler], least: float = LEAST, others: float | None = None) -> None:
+        self.others = others
         self.confidence, self.blocks, self.profiles, self.least = confidence, blocks, profiles, least
         times = np.array([[_of(block, place) for place in range(len(names))] for block in blocks])
         each = 1 - (1 - confidence) / (len(names) - 1)
@@ -316,6 +325,11 @@ class Comparison:
         """Whether no program differs detectably from the first in time."""
         return all(row["verdict"] == SAME for row in self.rows[1:])
 
+    @property
+    def disturbed(self) -> bool:
+        """Whether other programs used so much of the processor that ratios on a quiet machine may be others."""
+        return self.others is not None and self.others >= BUSY
+
     def __getitem__(self, name: str) -> TurnRow:
         """The row of a program, by its name."""
         rows = {row["name"]: row for row in self.rows}
@@ -329,6 +343,8 @@ class Comparison:
         said.append(f"{len(self.blocks)} interleaved rounds; {self.confidence:.0%} confidence"
                     f"{' for all intervals together' if len(self.rows) > 2 else ''}; "
                     f"differences below {self.least:.0%} are not reported.")
+        if self.disturbed:
+            said.append(f"Other programs used {self.others:.1f} cores meanwhile: on a quiet machine the ratios may be others.")
         return " ".join(said)
 
     def table(self) -> Table:

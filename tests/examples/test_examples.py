@@ -111,6 +111,15 @@ def test_times_are_told_with_their_interval_or_not_at_all(turns, told):
     assert ("1000.00" in last) == (told != "varies too much here")
 
 
+def test_times_are_not_told_where_other_programs_ran():
+    """A busy core makes what runs in several threads many times slower, and what runs in one not at all."""
+    blocks = [[Turn(0, 1.0), Turn(1, 0.005)]] * 8
+    measured = {"dense": Measured(200, [0.5]), "sparse": Measured(100, [0.5])}
+    for others, told in ((0.1, "as fast"), (1.0, "other programs ran")):
+        times = Comparison(["dense", "sparse"], [1, 1], blocks, 0.9, [], others=others)
+        assert running.table(Beside(measured, times)).endswith(told)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_settings_are_those_that_were_best_in_validation(name, results):
     """What was chosen is what runs, and its score in validation is the recorded one."""

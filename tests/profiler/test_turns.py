@@ -1,6 +1,7 @@
 """Programs compared in turns: how often a difference is claimed that is not there, and how often one is missed that is."""
 
 from html import unescape
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -104,6 +105,15 @@ def test_the_interval_is_that_of_signed_ranks():
     middle, low, high = ratio_interval([2.0] * 8, 0.99)
     assert (middle, low, high) == pytest.approx((2.0, 2.0, 2.0))
     assert ratio_interval([1.0, 2.0], 0.99)[1:] == (0.0, float("inf"))
+
+
+def test_what_other_programs_used_meanwhile_is_said(monkeypatch):
+    """Their load does not cancel in the ratio of a program that runs in threads and one that does not."""
+    for others, told in ((None, False), (0.1, False), (0.7, True)):
+        monkeypatch.setattr(turns, "OtherLoad", lambda others=others: SimpleNamespace(cores=lambda: others))
+        found = turns.compare({"a": int, "b": int}, 8, turn=1e-6, profile=False)
+        assert (found.others, found.disturbed) == (others, told)
+        assert ("Other programs used 0.7 cores meanwhile" in found.summary()) == told
 
 
 def test_differences_below_the_least_one_are_not_claimed():

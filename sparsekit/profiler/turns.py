@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from random import Random
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..base.types import Scalar
+    from ..figures.kit import Figure
     from .profile import Profile
     from .types import TurnRow
 
@@ -360,9 +361,10 @@ class Comparison:
             cells.append(line)
         return Table(tuple(columns), self.rows, cells, self.summary(), "Interleaved runs of programs")
 
-    def figure(self, **options: object) -> Any:  # Any: a figure, a layer above; object: its options
+    def figure(self, **options: object) -> Figure:  # object: its options
         """The picture: the ratio of every block, and the interval of each program; with ``ax``, on axes of matplotlib."""
-        return displays.call("turns_figure", self.rows, self.summary(), self.table().plain(), **options)
+        made: Figure = displays.call("turns_figure", self.rows, self.summary(), self.table().plain(), **options)
+        return made
 
     def __repr__(self) -> str:
         return repr(self.table())

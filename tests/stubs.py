@@ -1,4 +1,4 @@
-"""Write the stubs of the operators from the registry: ``python tests/stubs.py``.
+"""Write the stubs of the operators from the registry, and ``ops/later.py``: ``python tests/stubs.py``.
 
 Operators are made from the registry when they are first used, so an editor or a type checker would not know them.  The stubs
 declare each of them with its parameters, the arrays that it takes and gives, and a line of what it does.  An operator that has
@@ -8,10 +8,12 @@ a storage rule with a sparse result is declared once more for the sparse arrays 
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import itertools
 import keyword
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from sparsekit.ndarray.functions import F as array_functions
 from sparsekit.ndarray.methods import FUNCTIONS as ARRAY_FUNCTIONS
 from sparsekit.ndarray.methods import METHODS
 from sparsekit.ndarray.namespaces import GROUPS
+from sparsekit.ops.later import LATER
 from sparsekit.symbol.arithmetic import FUNCTIONS as OF_TWO_SYMBOLS
 from sparsekit.symbol.functions import F as symbol_functions
 
@@ -316,8 +319,22 @@ def stubs() -> dict[str, str]:
     return found
 
 
+def later() -> str:
+    """The text of ``ops/later.py``: the names of the operators that each module listed there declares."""
+    lines = ['"""The names of operators that are declared when one of them is first used, by their module.', "",
+             "Written by ``python tests/stubs.py`` for the modules that are listed; a test compares it with the registry.", '"""',
+             "", "LATER = {"]
+    for module in LATER:
+        importlib.import_module(f"sparsekit.{module}")
+        names = [name for name, op in registry.items() if op._module["__name__"] == f"sparsekit.{module}"]
+        wrapped = textwrap.wrap(" ".join(sorted(names)), 118)
+        lines += [f'    "{module}":', *[f'        "{line} "' for line in wrapped[:-1]], f'        "{wrapped[-1]}",']
+    return "\n".join([*lines, "}", ""])
+
+
 def main() -> None:
-    """Write the stubs."""
+    """Write the stubs, and first the names of operators."""
+    (PACKAGE / "ops" / "later.py").write_text(later(), encoding="utf-8")
     for path, text in stubs().items():
         (PACKAGE / path).write_text(text, encoding="utf-8")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NUMPY", "for_device", "host_file", "is_numpy", "loaded", "warm", "why_numpy"]
 
-#: Which file holds which kernel; the same for every device.
+#: Which file holds which kernel; the same for every device.  Those in ``STEPS`` also hold the steps of optimizers, ``..._step``.
 FILES = {
     "csr": (
         "csr_dot_dense", "csr_drop_absent", "csr_dot_csr", "csr_transposed_dot_dense", "csr_transposed_dot_row_sparse",
@@ -54,16 +54,33 @@ FILES = {
     "row_sparse": (
         "row_sparse_merge", "row_sparse_multiply", "add_rows", "copy_rows",
     ),
-    "update": (
-        "update_rows", "update_dense", "update_other_rows", "sgd_step", "momentum_step", "nesterov_step", "sign_step",
-        "sign_momentum_step", "compensated_step", "compensated_momentum_step",
-    ),
-    "update_adaptive": (
-        "adam_step", "adamw_step", "adamax_step", "nadam_step", "lamb_step", "adagrad_step", "group_adagrad_step",
-        "rmsprop_step", "centered_rmsprop_step", "ftrl_step", "ftml_step", "adadelta_step",
-    ),
+    "update": ("update_rows", "update_dense", "update_other_rows"),
+    "update_adaptive": (),
 }
 _FILE_OF = {name: file for file, names in FILES.items() for name in names}
+STEPS = ("update", "update_adaptive")
+
+
+def kernels_of(file: str) -> tuple[str, ...]:
+    """The names of the kernels of a file."""
+    steps = load(f"{__name__}.cpu.{file}").__all__ if file in STEPS else ()
+    return FILES[file] + tuple(name for name in steps if name.endswith("_step"))
+
+
+def _file_of(name: str) -> str:
+    """The file that holds a kernel.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no kernel of this name.
+    """
+    file = _FILE_OF.get(name)
+    if file is None and name.endswith("_step"):
+        file = next((one for one in STEPS if name in kernels_of(one)), None)
+    if file is None:
+        raise UnknownNameError.of("kernel", name, [known for one in FILES for known in kernels_of(one)])
+    return file
 
 
 class DeviceKernels:
@@ -77,10 +94,8 @@ class DeviceKernels:
         self.device, self.xp = device, xp
 
     def __getattr__(self, name: str) -> Callable[..., Any]:  # Any: which kernel it is, is known at run time alone
-        file = _FILE_OF.get(name)
-        if file is None:
-            raise UnknownNameError.of("kernel", name, _FILE_OF)
-        kernel: Callable[..., Any] = getattr(load(f"{__name__}.{_folder(self.device)}.{file}"), name)  # Any: the same
+        # Any: the same
+        kernel: Callable[..., Any] = getattr(load(f"{__name__}.{_folder(self.device)}.{_file_of(name)}"), name)
         setattr(self, name, kernel)
         return kernel
 

@@ -236,6 +236,8 @@ class Kernels(Protocol):
     xp : ArrayModule
     sum_few : callable or None
         The sum of few elements by a kernel, which gives None for an array that it does not take.
+    ..._step : UpdateStep
+        The steps of optimizers, which operators ask for by name; they are those of ``kernels/cpu``.
     """
 
     device: str
@@ -344,23 +346,3 @@ class Kernels(Protocol):
                      states: Sequence[Values]) -> None: ...
     def update_other_rows(self, step: UpdateStep, weight: Values, indices: Indices, numbers: Values,
                           states: Sequence[Values]) -> None: ...
-    sgd_step: UpdateStep
-    momentum_step: UpdateStep
-    nesterov_step: UpdateStep
-    sign_step: UpdateStep
-    sign_momentum_step: UpdateStep
-    compensated_step: UpdateStep
-    compensated_momentum_step: UpdateStep
-
-    adam_step: UpdateStep
-    adamw_step: UpdateStep
-    adamax_step: UpdateStep
-    nadam_step: UpdateStep
-    lamb_step: UpdateStep
-    adagrad_step: UpdateStep
-    group_adagrad_step: UpdateStep
-    rmsprop_step: UpdateStep
-    centered_rmsprop_step: UpdateStep
-    ftrl_step: UpdateStep
-    ftml_step: UpdateStep
-    adadelta_step: UpdateStep

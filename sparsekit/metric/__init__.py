@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from ..base.entry import entry, entry_classes
+from . import classification, ranking, values
 from .base import CompositeEvalMetric, EvalMetric, alias, check_label_shapes, create, register
-from .classification import F1, MCC, PCC, Accuracy, CrossEntropy, NegativeLogLikelihood, Perplexity, TopKAccuracy
-from .ranking import AUC
-from .values import MAE, MSE, RMSE, Caffe, CustomMetric, Loss, PearsonCorrelation, Torch, np
+from .classification import *  # noqa: F403
+from .ranking import *  # noqa: F403
+from .values import *  # noqa: F403
+from .values import np
 
-__all__ = ["AUC", "F1", "MAE", "MCC", "MSE", "PCC", "RMSE", "Accuracy", "Caffe", "CompositeEvalMetric", "CrossEntropy",
-           "CustomMetric", "EvalMetric", "Loss", "NegativeLogLikelihood", "PearsonCorrelation", "Perplexity", "TopKAccuracy",
-           "Torch", "alias", "check_label_shapes", "create", "np", "register"]
+__all__ = ["CompositeEvalMetric", "EvalMetric", "alias", "check_label_shapes", "create", "register"]
+__all__ += classification.__all__
+__all__ += ranking.__all__
+__all__ += values.__all__
 
-entry_classes(Accuracy, AUC, Caffe, CompositeEvalMetric, CrossEntropy, CustomMetric, EvalMetric, F1, Loss, MAE, MCC, MSE,
-              NegativeLogLikelihood, PCC, PearsonCorrelation, Perplexity, RMSE, TopKAccuracy, Torch)
+entry_classes(*[globals()[name] for name in __all__ if isinstance(globals()[name], type)])
 alias, check_label_shapes, register = entry(alias), entry(check_label_shapes), entry(register)
 create, np = entry(create, callbacks=True), entry(np)

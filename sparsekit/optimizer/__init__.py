@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from ..base.entry import entry_classes
 from ..base.lazy import lazy
-from . import contrib
-from .adaptive import FTML, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, Nadam, RMSProp
+from . import adaptive, contrib, layerwise, momentum
+from .adaptive import *  # noqa: F403
 from .contrib import AdamW, GroupAdaGrad
-from .layerwise import LAMB, LARS, LBSGD
-from .momentum import DCASGD, NAG, SGD, SGLD, Signum, Test, ccSGD
+from .layerwise import *  # noqa: F403
+from .momentum import *  # noqa: F403
 from .optimizer import Optimizer, create, register
 from .updater import Updater, get_updater
 
-__all__ = ["DCASGD", "FTML", "LAMB", "LARS", "LBSGD", "NAG", "SGD", "SGLD", "AdaDelta", "AdaGrad", "Adam", "AdamW", "Adamax",
-           "Ftrl", "GroupAdaGrad", "Nadam", "Optimizer", "RMSProp", "Signum", "Test", "Updater", "ccSGD", "contrib", "create",
-           "get_updater", "register"]
+__all__ = ["AdamW", "GroupAdaGrad", "Optimizer", "Updater", "contrib", "create", "get_updater", "register"]
+__all__ += adaptive.__all__
+__all__ += layerwise.__all__
+__all__ += momentum.__all__
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy(globals())
 
-entry_classes(DCASGD, FTML, LAMB, LARS, LBSGD, NAG, SGD, SGLD, AdaDelta, AdaGrad, Adam, AdamW, Adamax, Ftrl, GroupAdaGrad, Nadam,
-              Optimizer, RMSProp, Signum, Test, Updater)
+entry_classes(Updater, *Optimizer.opt_registry.values())

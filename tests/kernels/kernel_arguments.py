@@ -7,7 +7,7 @@ import inspect
 
 import numpy as np
 
-from sparsekit.kernels import FILES
+from sparsekit.kernels import FILES, kernels_of
 
 
 class Inputs:
@@ -172,7 +172,7 @@ def more_arguments(name, at):
 
 def states_of(name):
     """How many states an optimizer's step has."""
-    file = next(file for file, names in FILES.items() if name in names)
+    file = next(file for file in FILES if name in kernels_of(file))
     step = getattr(importlib.import_module(f"sparsekit.kernels.cpu.{file}"), name)
     parameters = list(inspect.signature(step.py_func).parameters)
     assert parameters[:5] == ["weight", "data", "indices", "moves", "numbers"], f"arguments() has none for the kernel {name}"

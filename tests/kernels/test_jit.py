@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.kernels import FILES, cpu, warm
+from sparsekit.kernels import FILES, cpu, kernels_of, warm
 from sparsekit.kernels.cpu import kept, update
 from sparsekit.kernels.cpu.jit import Kernel, kernel
 from sparsekit.kernels.cpu.warm import BY_TYPE
@@ -56,10 +56,10 @@ def test_a_kernel_that_is_not_cached_needs_no_file_and_leaves_none(tmp_path, mon
 
 
 def test_warming_calls_every_kernel_once_and_says_how_many(monkeypatch):
-    compiled = {file: [name for name in names if isinstance(vars(import_module(f"{cpu.__name__}.{file}"))[name], Kernel)]
-                for file, names in FILES.items()}
+    compiled = {file: [name for name in kernels_of(file)
+                       if isinstance(vars(import_module(f"{cpu.__name__}.{file}"))[name], Kernel)] for file in FILES}
     called = []
-    monkeypatch.setattr(f"{cpu.__name__}.warm.FILES", compiled)
+    monkeypatch.setattr(f"{cpu.__name__}.warm.kernels_of", compiled.get)
     monkeypatch.setattr(Kernel, "__call__", lambda self, *_: called.append(self.py_func.__name__))
     by_type = {(file, name) for file, names in BY_TYPE.items() for name in names}
     assert warm() - len(by_type) == len(called) == len(set(called))

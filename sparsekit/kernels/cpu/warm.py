@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import FILES
+from .. import FILES, kernels_of
 from . import update, update_adaptive
 from .jit import Kernel, numba
 from .thread_pool import share
@@ -151,9 +151,9 @@ def warm() -> int:
     if numba().config.DISABLE_JIT:
         return 0
     count = 0
-    for file, names in FILES.items():
+    for file in FILES:
         module = importlib.import_module(f"sparsekit.kernels.cpu.{file}")
-        for name in names:
+        for name in kernels_of(file):
             getattr(module, name)(*_arguments(name))
             count += 1
     for step in SHARED:

@@ -162,7 +162,7 @@ def phrases() -> Iterator[tuple[Path, str, str]]:
     yield README, r"takes [\d.]+ times as long \(median of \d+ interleaved rounds; [\d.]+ to [\d.]+ in", said
     told = [ratios(rows, "profiler on", "profiler off")[0] for heading, rows in sections("models").items()
             if heading.startswith("under the profiler")]
-    yield (ROOT / "sparsekit" / "README.md", r"and [\d.]+ to [\d.]+ times as long under the profiler",
+    yield (ROOT / "sparsekit" / "profiler" / "README.md", r"and [\d.]+ to [\d.]+ times as long under the profiler",
            f"and {min(told):.2f} to {max(told):.2f} times as long under the profiler")
 
 

@@ -97,7 +97,8 @@ def test_links_lead_somewhere(path):
 
 
 #: Documents that say where things are, by names of files in code.
-MAPS = ("CONTRIBUTING.md", "sparsekit/README.md", "tests/README.md")
+MAPS = ("CONTRIBUTING.md", "sparsekit/README.md", "sparsekit/DESIGN.md", "sparsekit/core/README.md", "sparsekit/dist/README.md",
+        "sparsekit/kernels/README.md", "sparsekit/profiler/README.md", "tests/README.md")
 NAMED = re.compile(r"(?<![\w./-])(?:[\w./*-]+\.(?:py|js|cu|md|ipynb|txt|json|cfg)\b|(?:[\w.*-]+/)+[\w*-]*)")
 #: Names of what commands make.
 MADE = {"profiles/gpu.json", "browser/artefacts", "tests/browser/artefacts"}

@@ -115,14 +115,16 @@ def operations() -> Iterator[str]:
 
 
 def models() -> Iterator[str]:
-    """The rows of training steps, each with its peak memory by PyTorch's."""
+    """The rows of training steps, each beside the fastest rival, and with its peak memory by PyTorch's."""
     found = sections("models")
     for text, start in MODELS:
         steps = next(rows for heading, rows in found.items() if heading.startswith(start))
         memory = next(rows for heading, rows in found.items() if heading.startswith(f"peak memory of the process: {start}"))
-        ours, theirs = steps["sparsekit"]["median"], steps["torch"]["median"]
+        medians = {name: steps[name]["median"] for name in ("sparsekit", "torch", "fbgemm", "jax")}
+        ours, *theirs = medians.values()
         share = memory["sparsekit"]["median"] / memory["torch"]["median"]
-        yield f"| {text} | {written(ours, 'ms')} | {written(theirs, 'ms')} | {ours / theirs:.2f}× | {share:.2f}× |"
+        cells = " | ".join(written(value, "ms") for value in medians.values())
+        yield f"| {text} | {cells} | {ours / min(theirs):.2f}× | {share:.2f}× |"
 
 
 def machines() -> Iterator[str]:

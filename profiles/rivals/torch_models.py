@@ -14,10 +14,20 @@ from torch.nn import functional
 RATE, EPSILON, NEVER = 0.002, 1e-6, -1e30
 
 
+def rows(count, width):
+    """A table whose rows are looked up."""
+    return torch.nn.Embedding(count, width, sparse=True)
+
+
+def bags(count, width):
+    """A table whose rows are added up, with weights."""
+    return torch.nn.EmbeddingBag(count, width, mode="sum", sparse=True)
+
+
 class Linear(torch.nn.Module):
-    def __init__(self, sizes):
+    def __init__(self, sizes, tables):
         super().__init__()
-        self.weight = torch.nn.EmbeddingBag(sizes["features"], 1, mode="sum", sparse=True)
+        self.weight = tables.bags(sizes["features"], 1)
         self.bias = torch.nn.Parameter(torch.zeros(1))
 
     def forward(self, columns, values):
@@ -25,10 +35,10 @@ class Linear(torch.nn.Module):
 
 
 class Machine(torch.nn.Module):
-    def __init__(self, sizes):
+    def __init__(self, sizes, tables):
         super().__init__()
-        self.linear = Linear(sizes)
-        self.vectors = torch.nn.Embedding(sizes["features"], sizes["factors"], sparse=True)
+        self.linear = Linear(sizes, tables)
+        self.vectors = tables.rows(sizes["features"], sizes["factors"])
 
     def forward(self, columns, values):
         rows = self.vectors(columns) * values[..., None]
@@ -37,10 +47,10 @@ class Machine(torch.nn.Module):
 
 
 class Factorization(torch.nn.Module):
-    def __init__(self, sizes):
+    def __init__(self, sizes, tables):
         super().__init__()
         self.tables = torch.nn.ModuleList(
-            torch.nn.Embedding(sizes[name], width, sparse=True) for width in (sizes["factors"], 1) for name in ("users", "items"))
+            tables.rows(sizes[name], width) for width in (sizes["factors"], 1) for name in ("users", "items"))
 
     def forward(self, user, item):
         first, second, left, right = self.tables
@@ -48,11 +58,10 @@ class Factorization(torch.nn.Module):
 
 
 class WideAndDeep(torch.nn.Module):
-    def __init__(self, sizes):
+    def __init__(self, sizes, tables):
         super().__init__()
-        self.wide = torch.nn.EmbeddingBag(sizes["columns"], 1, mode="sum", sparse=True)
-        rows = sizes["rows"] // sizes["categories"] * sizes["categories"]
-        self.table = torch.nn.Embedding(rows, sizes["width"], sparse=True)
+        self.wide = tables.bags(sizes["columns"], 1)
+        self.table = tables.rows(sizes["rows"] // sizes["categories"] * sizes["categories"], sizes["width"])
         hidden = sizes["hidden"]
         self.deep = torch.nn.Sequential(
             torch.nn.Linear(sizes["categories"] * sizes["width"], hidden), torch.nn.ReLU(),
@@ -63,12 +72,12 @@ class WideAndDeep(torch.nn.Module):
 
 
 class Language(torch.nn.Module):
-    def __init__(self, sizes):
+    def __init__(self, sizes, tables):
         super().__init__()
-        self.embedding = torch.nn.Embedding(sizes["words"], sizes["width"], sparse=True)
+        self.embedding = tables.rows(sizes["words"], sizes["width"])
         self.lstm = torch.nn.LSTM(sizes["width"], sizes["hidden"], proj_size=sizes["projection"])
-        self.weight = torch.nn.Embedding(sizes["words"], sizes["projection"] or sizes["hidden"], sparse=True)
-        self.bias = torch.nn.Embedding(sizes["words"], 1, sparse=True)
+        self.weight = tables.rows(sizes["words"], sizes["projection"] or sizes["hidden"])
+        self.bias = tables.rows(sizes["words"], 1)
 
     def forward(self, data, states, classes, log_expected, rows, columns):
         hidden, states = self.lstm(self.embedding(data), states)
@@ -94,25 +103,33 @@ def fill(parameters):
             parameter.data.zero_()
 
 
+def adagrad(parameters):
+    """AdaGrad of some parameters, sqrt(EPSILON + sum of squares), as the others have it; nothing for none."""
+    return [torch.optim.Adagrad(parameters, lr=RATE, eps=0.0, initial_accumulator_value=EPSILON)] if parameters else []
+
+
 class Worker:
-    """A model and its batches."""
+    """A model and its batches; ``tables`` makes the tables of rows."""
+
+    tables = sys.modules[__name__]
 
     def info(self):
         return {"name": "torch", "version": torch.__version__, "python": sys.version.split()[0]}
+
+    def optimizers_of(self, model):
+        """Fill the parameters with their initial values, and give what updates them."""
+        fill(model.parameters())
+        sparse = [one.weight for one in model.modules() if getattr(one, "sparse", False)]
+        kept = {id(one) for one in sparse}
+        return adagrad(sparse) + adagrad([one for one in model.parameters() if id(one) not in kept])
 
     def load(self, path, name):
         torch.set_num_threads(2)
         with numpy.load(path) as stored:
             self.sizes = json.loads(str(stored["sizes"]))
             arrays = {key: torch.from_numpy(stored[key]) for key in stored.files if key != "sizes"}
-        self.name, self.model = name, MODELS[name](self.sizes)
-        fill(self.model.parameters())
-        sparse = [one.weight for one in self.model.modules() if getattr(one, "sparse", False)]
-        kept = {id(one) for one in sparse}
-        dense = [one for one in self.model.parameters() if id(one) not in kept]
-        # sqrt(EPSILON + sum of squares), as the others have it
-        options = {"lr": RATE, "eps": 0.0, "initial_accumulator_value": EPSILON}
-        self.optimizers = [torch.optim.Adagrad(some, **options) for some in (sparse, dense) if some]
+        self.name, self.model = name, MODELS[name](self.sizes, self.tables)
+        self.optimizers = self.optimizers_of(self.model)
         self.batches = [self._batch({key: value[one] for key, value in arrays.items()})
                         for one in range(len(next(iter(arrays.values()))))]
         self.states = None

@@ -318,9 +318,9 @@ BENCHES: dict[str, Bench] = {
          "row_sparse."),
         ("torch: EmbeddingBag and Embedding with sparse=True, nn.LSTM with proj_size, Adagrad on sparse gradients, 2 threads; "
          "the factorization machine looks up its vectors once."),
-        ("fbgemm: the same with tables of fbgemm_gpu on the CPU, which update rows in the backward pass; a table of one column has "
-         "four, as it takes multiples of four."),
-        "jax: the whole step under jit with donated arrays; rows are gathered, added up by unique and segment_sum, and scattered.",
+        ("fbgemm: the same with tables of fbgemm_gpu on the CPU, which update rows in the backward pass; a table of one column "
+         "has four, as it takes multiples of four."),
+        "jax: the whole step under jit, arrays donated; rows are gathered, added up by unique and segment_sum, and scattered.",
         "language model: the samples are drawn beforehand and are the same for all; states are carried from batch to batch.",
         )),
     "lstm": Bench(

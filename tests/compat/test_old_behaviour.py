@@ -159,6 +159,22 @@ def test_symbols_take_the_attributes_of_the_current_scope():
         mx.AttrScope.current = before
 
 
+@pytest.mark.parametrize("stype", ["default", "csr", "row_sparse"])
+def test_arrays_of_two_contexts_of_the_cpu_meet_on_the_first(stype):
+    left, right = nd.array([[1, 2], [0, 4]], ctx=mx.cpu(1)), nd.array([[5, 0], [7, 8]])
+    left.attach_grad()
+    right.attach_grad()
+    with mx.autograd.record():
+        product = left.tostype(stype) * right
+    product.backward()
+    assert product.context == left.grad.context == mx.cpu(1)
+    assert right.grad.context == (right + left).context == mx.cpu(0)
+    np.testing.assert_array_equal(product.asnumpy(), [[5, 0], [0, 32]])
+    np.testing.assert_array_equal(left.grad.asnumpy(), [[5, 0], [7, 8]])
+    np.testing.assert_array_equal(right.grad.asnumpy(), [[1, 2], [0, 4]])
+    assert nd.take(left, nd.array([1])).context == nd.concat(left, right, dim=0).context == mx.cpu(1)
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_batches_in_pinned_memory_go_with_parameters_on_the_cpu(workers):
     loader = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(np.ones((4, 3), "float32"), np.zeros(4, "float32")), 2,
@@ -167,8 +183,7 @@ def test_batches_in_pinned_memory_go_with_parameters_on_the_cpu(workers):
     assert [array.context for batch in batches for array in batch] == [mx.cpu_pinned(1)] * 4
     x = batches[0][0]
     assert (x + nd.ones((2, 3))).context == (nd.ones((2, 3)) + x).context == mx.cpu(0)
-    with pytest.raises(mx.MXNetError, match="different contexts"):
-        x + nd.ones((2, 3), ctx=mx.cpu(1)) + nd.ones((2, 3))
+    assert (x + nd.ones((2, 3), ctx=mx.cpu(1)) + nd.ones((2, 3))).context == mx.cpu(1)
     net = mx.gluon.nn.Dense(2, in_units=3)
     net.initialize(mx.init.One(), ctx=mx.cpu(1))
     for active in (False, True):

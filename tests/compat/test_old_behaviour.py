@@ -331,3 +331,56 @@ def test_parameters_say_whether_they_have_values_and_gradients():
     assert [array.context for array in weight._data] == [array.context for array in weight._grad] == [mx.cpu(0), mx.cpu(1)]
     weight.grad_req = "null"
     assert weight._grad is None
+
+
+class _Nothing:
+    """Subclasses without the method that they have to define."""
+
+    class Block(mx.gluon.Block):
+        pass
+
+    class HybridBlock(mx.gluon.HybridBlock):
+        pass
+
+    class Metric(mx.metric.EvalMetric):
+        pass
+
+    class Optimizer(mx.optimizer.Optimizer):
+        pass
+
+    class Initializer(mx.init.Initializer):
+        pass
+
+
+@pytest.mark.parametrize(("raised", "call"), [
+    (NotImplementedError, lambda: _Nothing.Block()(nd.ones((1,)))),
+    (NotImplementedError, lambda: _Nothing.HybridBlock()(nd.ones((1,)))),
+    (NotImplementedError, lambda: _Nothing.Metric("none").update([nd.ones((1,))], [nd.ones((1,))])),
+    (NotImplementedError, lambda: _Nothing.Optimizer().update(0, nd.ones((1,)), nd.ones((1,)), None)),
+    (NotImplementedError, lambda: _Nothing.Initializer()(mx.init.InitDesc("fc_weight"), nd.ones((1,)))),
+    (NotImplementedError, lambda: mx.lr_scheduler.LRScheduler()(3)),
+    (ValueError, lambda: mx.lr_scheduler.FactorScheduler(0)),
+    (ValueError, lambda: mx.lr_scheduler.FactorScheduler(1, 2)),
+    (ValueError, lambda: mx.lr_scheduler.MultiFactorScheduler([3, 2])),
+    (AssertionError, lambda: mx.lr_scheduler.MultiFactorScheduler(3)),
+    (ValueError, lambda: mx.gluon.Trainer(mx.gluon.nn.Dense(2), "sgd")),
+    (ValueError, lambda: mx.gluon.Trainer([1, 2], "sgd")),
+    (AssertionError, lambda: mx.gluon.Trainer({}, mx.optimizer.SGD(), {"learning_rate": 1})),
+    (TypeError, lambda: mx.gluon.Trainer({}, "sgd", {"rate": 1})),
+    (ValueError, lambda: mx.gluon.Parameter("w", shape=(0, 3)).initialize()),
+    (ValueError, lambda: mx.gluon.nn.HybridSequential().add(5)),
+    (ValueError, lambda: mx.gluon.nn.Dense(2)(3)),
+    (ValueError, lambda: nd.save("unused", 5)),
+    (ValueError, lambda: mx.AttrScope(a=1)),
+    (AssertionError, lambda: mx.metric.create("unknown")),
+    (AssertionError, lambda: mx.gluon.data.ArrayDataset(np.ones(3), np.ones(4))),
+    (AssertionError, lambda: mx.init.Load({"w": nd.ones((2,))})(mx.init.InitDesc("w"), nd.zeros((3,)))),
+    (AssertionError, lambda: mx.init.Load({"w": nd.ones((2,))})(mx.init.InitDesc("v"), nd.zeros((3,)))),
+    (AssertionError, lambda: nd.exp(3)),
+    (AssertionError, lambda: mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.RNNCell(2)).base_cell.begin_state(1)),
+])
+def test_errors_are_also_of_the_classes_of_the_errors_of_mxnet(raised, call):
+    with pytest.raises(mx.MXNetError) as caught:
+        call()
+    assert isinstance(caught.value, raised)
+    assert caught.value.hint

@@ -384,3 +384,19 @@ def test_errors_are_also_of_the_classes_of_the_errors_of_mxnet(raised, call):
         call()
     assert isinstance(caught.value, raised)
     assert caught.value.hint
+
+
+def test_a_monitor_shows_gradients_after_a_backward_pass_alone():
+    executor = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc").simple_bind(mx.cpu(), data=(1, 2))
+    monitor = mx.mon.Monitor(1, stat_func=lambda x: x.sum())
+    monitor.install(executor)
+    parameters = ["data", "fc_weight", "fc_bias"]
+    for backward in (False, True, False):
+        monitor.tic()
+        executor.forward(is_train=True, fc_bias=nd.array([0.1, 0.2]))
+        if backward:
+            executor.backward(nd.ones((1, 2)))
+        found = monitor.toc()
+        gradients = [f"fc_backward_output{number}" for number in range(3)] if backward else []
+        assert [name for _, name, _ in found] == ["fc_output", *gradients, *parameters]
+        assert found[0][2] == "0.3\t", "with the digits of float32"

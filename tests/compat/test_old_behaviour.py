@@ -400,3 +400,19 @@ def test_a_monitor_shows_gradients_after_a_backward_pass_alone():
         gradients = [f"fc_backward_output{number}" for number in range(3)] if backward else []
         assert [name for _, name, _ in found] == ["fc_output", *gradients, *parameters]
         assert found[0][2] == "0.3\t", "with the digits of float32"
+
+
+def test_the_gradient_of_the_binary_cross_entropy_of_weights_at_zero_is_exact():
+    prediction, label = nd.zeros((2,)), nd.array([1, 0])
+    prediction.attach_grad()
+    with mx.autograd.record():
+        loss = mx.gluon.loss.SigmoidBCELoss(batch_axis=0)(prediction.reshape((2, 1)), label)
+    loss.backward()
+    np.testing.assert_allclose(prediction.grad.asnumpy(), [-0.5, 0.5])
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_a_number_comes_first_where_it_is_the_first_operand(stype):
+    x = nd.array([[2, 0]]).tostype(stype)
+    np.testing.assert_array_equal(nd.sparse.subtract(1, x).asnumpy(), [[-1, 1]])
+    np.testing.assert_array_equal(nd.sparse.divide(1, x).asnumpy(), [[0.5, np.inf]])

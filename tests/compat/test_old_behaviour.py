@@ -402,11 +402,12 @@ def test_a_monitor_shows_gradients_after_a_backward_pass_alone():
         assert found[0][2] == "0.3\t", "with the digits of float32"
 
 
-def test_the_gradient_of_the_binary_cross_entropy_of_weights_at_zero_is_exact():
-    prediction, label = nd.zeros((2,)), nd.array([1, 0])
+@pytest.mark.parametrize(("kind", "labels"), [("SigmoidBCELoss", [1, 0]), ("LogisticLoss", [1, -1])])
+def test_gradients_of_losses_of_two_classes_are_exact_at_zero(kind, labels):
+    prediction, label = nd.zeros((2,)), nd.array(labels)
     prediction.attach_grad()
     with mx.autograd.record():
-        loss = mx.gluon.loss.SigmoidBCELoss(batch_axis=0)(prediction.reshape((2, 1)), label)
+        loss = getattr(mx.gluon.loss, kind)()(prediction.reshape((2, 1)), label)
     loss.backward()
     np.testing.assert_allclose(prediction.grad.asnumpy(), [-0.5, 0.5])
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .base.entry import entries, entry_classes
-from .base.errors import SparsekitError, expected
+from .base.errors import ParameterError, expected
 from .base.progress import Progress, in_notebook
 from .ndarray.checkpoints import save_checkpoint
 
@@ -178,9 +178,9 @@ class ProgressBar:
 
     def __init__(self, total: int, length: int = 80) -> None:
         if total < 1:
-            raise SparsekitError(expected("total", "at least 1", total), hint="total is the number of batches.")
+            raise ParameterError(expected("total", "at least 1", total), hint="total is the number of batches.")
         if not isinstance(length, (int, float)):
-            raise SparsekitError(expected("length", "a number of characters", length), hint="length=80, for example.")
+            raise ParameterError(expected("length", "a number of characters", length), hint="length=80, for example.")
         self.bar_len, self.total = length, total
 
     def __call__(self, param: BatchEndParam) -> None:

@@ -9,19 +9,19 @@ import math
 
 from .base.checks import whole
 from .base.entry import entry_classes
-from .base.errors import SparsekitError, UnknownNameError, expected
+from .base.errors import ParameterError, UnknownNameError, UnsupportedError, expected
 from .base.naming import changed_settings
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
 
 #: A number of updates.
-_updates = functools.partial(whole, hint="it counts updates.", error=SparsekitError)
+_updates = functools.partial(whole, hint="it counts updates.")
 
 
 def _decay_factor(factor: float) -> float:
     if factor > 1:
-        raise SparsekitError(expected("factor", "at most 1", factor), hint="a larger factor would increase the learning rate.")
+        raise ParameterError(expected("factor", "at most 1", factor), hint="a larger factor would increase the learning rate.")
     return factor
 
 
@@ -46,7 +46,7 @@ class LRScheduler:
                  warmup_mode: str = "linear") -> None:
         _updates("warmup_steps", warmup_steps)
         if warmup_begin_lr > base_lr:
-            raise SparsekitError(f"warmup_begin_lr must be at most base_lr={base_lr}, got {warmup_begin_lr}.",
+            raise ParameterError(f"warmup_begin_lr must be at most base_lr={base_lr}, got {warmup_begin_lr}.",
                                  hint="a warm-up does not lower the learning rate.")
         if warmup_mode not in ("linear", "constant"):
             raise UnknownNameError.of("warm-up mode", warmup_mode, ("linear", "constant"))
@@ -71,7 +71,7 @@ class LRScheduler:
 
     def after_warmup(self, num_update: int) -> float:
         """Return the learning rate of an update after the warm-up; schedules override this or ``__call__``."""
-        raise SparsekitError(f"{type(self).__name__} does not define __call__().", hint="override __call__(num_update).")
+        raise UnsupportedError(f"{type(self).__name__} does not define __call__().", hint="override __call__(num_update).")
 
 
 #: Decays that are multiplied one by one, for the same rounding as MXNet; whole blocks of so many are a power.
@@ -147,7 +147,7 @@ class MultiFactorScheduler(_StepScheduler):
                  warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if not isinstance(step, list) or not step or any(later <= earlier for earlier, later in itertools.pairwise(step)):
-            raise SparsekitError(expected("step", "a list of ascending integers of at least 1", step), hint="step=[1000, 2000]")
+            raise ParameterError(expected("step", "a list of ascending integers of at least 1", step), hint="step=[1000, 2000]")
         self.step, self.factor = [_updates("step", number, 1) for number in step], _decay_factor(factor)
 
     def _decays(self, num_update: int) -> int:
@@ -166,7 +166,7 @@ class _DecayScheduler(LRScheduler):
         self.max_update, self.base_lr_orig, self.final_lr = _updates("max_update", max_update, 1), base_lr, final_lr
         self.max_steps = max_update - warmup_steps
         if self.max_steps < 1:
-            raise SparsekitError(f"max_update must be above warmup_steps={warmup_steps}, got {max_update}.",
+            raise ParameterError(f"max_update must be above warmup_steps={warmup_steps}, got {max_update}.",
                                  hint="max_update includes the updates of the warm-up.")
 
     def after_warmup(self, num_update: int) -> float:

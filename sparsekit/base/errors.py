@@ -57,6 +57,9 @@ __all__ = [
 class SparsekitError(RuntimeError):
     """Base of every error that sparsekit raises.
 
+    Errors are also of the classes that MXNet raises in their place (``ValueError``, ``AssertionError``, …), so that a program
+    which catches those goes on.
+
     Parameters
     ----------
     message : str
@@ -79,12 +82,12 @@ class InternalError(SparsekitError):
     """A fault of sparsekit itself, which no other call would have avoided; its cause is the error that was raised inside."""
 
 
-class ShapeError(SparsekitError, ValueError):
+class ShapeError(SparsekitError, ValueError, AssertionError):
     """Shapes do not fit together, or do not fit the components given."""
 
 
-class DTypeError(SparsekitError, TypeError):
-    """An element type that the operation does not take."""
+class DTypeError(SparsekitError, TypeError, ValueError, AssertionError):
+    """An element type that the operation does not take, or an object of another kind than the one that it takes."""
 
 
 class StorageTypeError(SparsekitError, ValueError):
@@ -99,7 +102,7 @@ class RowIndexError(SparsekitError, IndexError):
     """An index outside the array."""
 
 
-class UnknownNameError(SparsekitError, ValueError, AttributeError):
+class UnknownNameError(SparsekitError, ValueError, AttributeError, AssertionError):
     """An unknown name."""
 
     @classmethod
@@ -147,12 +150,12 @@ class DensificationError(SparsekitError):
     """``config.densify`` or ``config.densify_limit`` forbids an implicit conversion to dense."""
 
 
-class InitializationError(SparsekitError):
+class InitializationError(SparsekitError, ValueError, AssertionError):
     """A parameter used before its values or its shape are known."""
 
 
 class ParameterError(SparsekitError, ValueError, AssertionError):
-    """Shared or loaded parameters that do not match the block that uses them."""
+    """A value that an argument does not take, or shared or loaded parameters that do not match the block that uses them."""
 
 
 class ModuleStateError(SparsekitError, AssertionError):
@@ -208,7 +211,7 @@ class ContractError(SparsekitError, AssertionError):
 
 
 class UnsupportedError(SparsekitError, NotImplementedError):
-    """A feature of MXNet that this version does not support."""
+    """A feature of MXNet that this version does not support, or a method that a class of the user's has to define."""
 
 
 class NotImplementedForSymbol(UnsupportedError):

@@ -31,7 +31,8 @@ class Monitor:
     """Record statistics of the outputs, gradients and parameters of a network at intervals of batches.
 
     Outputs have names such as ``fc1_output``.  Gradients of parameters are named after the operator that reads the parameter,
-    such as ``fc1_backward_output1``, as in MXNet.  Parameters and data keep their names.
+    such as ``fc1_backward_output1``, as in MXNet; a batch without a backward pass has none.  Parameters and data keep their
+    names.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ class Monitor:
         self.activated, self.step = False, 0
         self.queue: list[tuple[int, str, Any]] = []
         self.exes: list[Any] = []
+        self._passes: dict[int, int] = {}  # backward passes of each executor before the batch
 
     def __repr__(self) -> str:
         return f"Monitor({self.interval}, pattern={self.re_prog.pattern!r})"
@@ -84,6 +86,7 @@ class Monitor:
         """Start a batch; call before the forward pass."""
         if self.step % self.interval == 0:
             self.queue, self.activated = [], True
+            self._passes = {id(exe): exe._backward_passes for exe in self.exes}
         self.step += 1
 
     def toc(self) -> list[tuple[int, str, str]]:
@@ -97,7 +100,8 @@ class Monitor:
         if not self.activated:
             return []
         for exe in self.exes:
-            for name, array in (*_gradients(exe), *exe.arg_dict.items(), *exe.aux_dict.items()):
+            sent = exe._backward_passes > self._passes.get(id(exe), 0)
+            for name, array in (*(_gradients(exe) if sent else ()), *exe.arg_dict.items(), *exe.aux_dict.items()):
                 self.stat_helper(name, array)
         self.activated = False
         found = sorted(self.queue, key=lambda entry: entry[1]) if self.sort else self.queue
@@ -125,4 +129,4 @@ def _text(name: str, values: NDArray | Sequence[NDArray]) -> str:
         if not isinstance(value, NDArray):
             raise DTypeError(expected(f"The result of stat_func for {name}", "an NDArray or a list", type(value)),
                              hint="return, for example, x.norm().")
-    return "".join(f"{value.asnumpy()[0] if value.shape == (1,) else value.asnumpy()}\t" for value in listed)
+    return "".join(f"{(value.asscalar() if value.shape == (1,) else value.asnumpy())!s}\t" for value in listed)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..autograd import check_gradients
-from ..base.errors import CustomOpError, ParameterError, ShapeError, SparsekitError, UnknownNameError, expected
+from ..base.errors import CustomOpError, ParameterError, ShapeError, SparsekitError, UnknownNameError, UnsupportedError, expected
 from ..base.lazy import lazy
 from ..core import hooks
 from ..core.dispatch import written_dense
@@ -44,12 +44,12 @@ class CustomOp:
     def forward(self, is_train: bool, req: list[str], in_data: list[NDArray], out_data: list[NDArray],
                 aux: list[NDArray]) -> None:
         """Compute ``out_data`` from ``in_data``; a subclass must override this method."""
-        raise SparsekitError(f"{type(self).__name__} has no forward().", hint="override it.")
+        raise UnsupportedError(f"{type(self).__name__} has no forward().", hint="override it.")
 
     def backward(self, req: list[str], out_grad: list[NDArray], in_data: list[NDArray], out_data: list[NDArray],
                  in_grad: list[NDArray], aux: list[NDArray]) -> None:
         """Compute ``in_grad``, the gradients of the inputs, from ``out_grad``; a subclass must override this method."""
-        raise SparsekitError(f"{type(self).__name__} has no backward().", hint="override it.")
+        raise UnsupportedError(f"{type(self).__name__} has no backward().", hint="override it.")
 
     def assign(self, dst: NDArray, req: str, src: NDArray) -> None:
         """Write ``src`` to ``dst``; ``req`` is "write", "inplace", "add" (add to ``dst``) or "null" (do nothing)."""
@@ -58,7 +58,7 @@ class CustomOp:
         elif req == "add":
             dst += src
         elif req != "null":
-            raise SparsekitError(expected("req", "'write', 'inplace', 'add' or 'null'", req),
+            raise ParameterError(expected("req", "'write', 'inplace', 'add' or 'null'", req),
                                  hint="pass an entry of req of forward() or backward().")
 
 
@@ -125,7 +125,7 @@ def register(reg_name: str) -> Callable[[type[CustomOpProp]], type[CustomOpProp]
 
     def keep(prop: type[CustomOpProp]) -> type[CustomOpProp]:
         if not (isinstance(prop, type) and issubclass(prop, CustomOpProp)):
-            raise SparsekitError(expected("A custom operator", "a class derived from CustomOpProp", prop),
+            raise ParameterError(expected("A custom operator", "a class derived from CustomOpProp", prop),
                                  hint="define, for example, class Scale(mx.operator.CustomOpProp).")
         _registered[reg_name] = prop
         return prop

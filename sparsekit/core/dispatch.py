@@ -525,7 +525,8 @@ def _into(name: str, out: ArrayObject, result: Any, ctx: Context, node: Node | N
 def _on_one_context(call: Call, inputs: tuple[ArrayObject, ...]) -> tuple[ArrayObject, ...]:
     """Return the inputs on one context; while tracing, lift outside arrays into the trace; else raise.
 
-    Pinned and shared memory is memory of the host: with arrays of ``cpu(i)``, it counts as memory of that context.
+    All memory of the host is one memory: arrays of several contexts ``cpu(i)``, and pinned and shared arrays beside one of
+    them, are taken as arrays of the first ``cpu(i)``, which is the context of the result, as in MXNet.
     """
     # Any: the context of traces, which lifts arrays
     traced: Any = next((array._ctx for array in inputs if array._ctx.device_type == "trace"), None)
@@ -539,14 +540,10 @@ def _on_one_context(call: Call, inputs: tuple[ArrayObject, ...]) -> tuple[ArrayO
 
 
 def _on_host(array: ArrayObject, inputs: tuple[ArrayObject, ...]) -> ArrayObject | None:
-    """The array as one on the CPU context of the inputs.
-
-    None if the array is not in host memory, or if the inputs do not have exactly one CPU context.
-    """
-    plain = {one._ctx for one in inputs if one._ctx.device_type == "cpu"}
-    if len(plain) != 1 or array._ctx.device_type not in HOST:
+    """The array as one on the first CPU context of the inputs; None if there is none, or if the array is not in host memory."""
+    ctx = next((one._ctx for one in inputs if one._ctx.device_type == "cpu"), None)
+    if ctx is None or array._ctx.device_type not in HOST:
         return None
-    ctx = plain.pop()
     return array if array._ctx is ctx else wrap(array._store, ctx, array._entry)
 
 

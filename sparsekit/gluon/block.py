@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from .. import ndarray
 from ..base.changes import MarkedDict, changes
 from ..base.context import Context
-from ..base.errors import DTypeError, ParameterError, SparsekitError, UnknownNameError, UnsupportedError
+from ..base.errors import DTypeError, ParameterError, UnknownNameError, UnsupportedError
 from ..base.lazy import lazy
 from ..base.nested import leaves
 from ..base.warn import warn_user
@@ -350,7 +350,7 @@ class Block:
 
     def forward(self, *args: Any) -> Any:
         """Compute the output; to be overridden."""
-        raise SparsekitError(f"{type(self).__name__} has no forward().", hint="override forward(self, x).")
+        raise UnsupportedError(f"{type(self).__name__} has no forward().", hint="override forward(self, x).")
 
 
 def _holds_others(value: object, known: set[int]) -> bool:
@@ -576,4 +576,4 @@ class HybridBlock(Block):
 
     def hybrid_forward(self, F: Functions, x: Any, *args: Any, **parameters: Any) -> Any:
         """Compute the output from operators of ``F``; to be overridden."""
-        raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().", hint="override hybrid_forward(self, F, x, …).")
+        raise UnsupportedError(f"{type(self).__name__} has no hybrid_forward().", hint="override hybrid_forward(self, F, x, …).")

@@ -227,7 +227,7 @@ def graph(block: HybridBlock, given: tuple[Any, ...]) -> Any:  # Any: a figure, 
 
 def export(block: HybridBlock, path: str | Path, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
     """Write a block's symbol and its parameters."""
-    whole("epoch", epoch, hint="it is part of the file's name.", error=SparsekitError)
+    whole("epoch", epoch, hint="it is part of the file's name.")
     made = trace(block)
     arguments, states = set(made.list_arguments()), set(made.list_auxiliary_states())
     arrays = {}

@@ -12,7 +12,7 @@ from ..base import rng
 from ..base.changes import changes
 from ..base.config import config
 from ..base.entry import entry_classes
-from ..base.errors import DTypeError, GradientError, ShapeError, SparsekitError, UnsupportedError, expected
+from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, UnsupportedError, expected
 from ..base.faults import is_a_handlers
 from ..base.forking import load
 from ..base.nested import Opaque, flatten, restore
@@ -132,7 +132,7 @@ class TrainStep:
             if not isinstance(value, kind) and not (value is None and name == "loss"):
                 raise DTypeError(expected(name, f"a {kind.__name__}", type(value)), hint="gluon.TrainStep(net, loss, trainer)")
         if clip_norm is not None and not clip_norm >= 0:
-            raise SparsekitError(expected("clip_norm", "a number of at least 0, or None", clip_norm),
+            raise ParameterError(expected("clip_norm", "a number of at least 0, or None", clip_norm),
                                  hint="clip_norm=1.0, for example.")
         self._net, self._loss, self._trainer, self._strict = net, loss, trainer, bool(strict)
         self._clip_norm = None if clip_norm is None else float(clip_norm)

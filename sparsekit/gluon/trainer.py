@@ -9,7 +9,7 @@ from ..base.context import Context
 from ..base.errors import (
     DTypeError,
     InitializationError,
-    SparsekitError,
+    ParameterError,
     StaleGradientError,
     UnsupportedError,
     expected,
@@ -122,7 +122,7 @@ class Trainer:
 
     def _made(self, optimizer: object, arguments: dict[str, Any] | None) -> Optimizer:
         if isinstance(optimizer, Optimizer) and arguments:
-            raise SparsekitError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str.",
+            raise ParameterError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str.",
                                  hint="give them when making the optimizer.")
         return create(optimizer, **(arguments or {}))
 
@@ -284,7 +284,7 @@ class Trainer:
 
     def _divide_by(self, batch_size: int) -> None:
         if not batch_size > 0:
-            raise SparsekitError(expected("batch_size", "above 0", batch_size), hint="pass the number of samples of the batch.")
+            raise ParameterError(expected("batch_size", "above 0", batch_size), hint="pass the number of samples of the batch.")
         factor = self._scale / batch_size
         if self._optimizer.rescale_grad != factor:
             self._optimizer.rescale_grad = factor

@@ -16,7 +16,7 @@ import numpy as np
 from ..base import checks
 from ..base.context import Context
 from ..base.entry import entries
-from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError, expected
+from ..base.errors import DataFileError, DTypeError, ParameterError, ShapeError, expected
 from ..base.lazy import lazy
 from ..base.scoped import Scoped
 from ..base.warn import warn_user
@@ -142,9 +142,9 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
     R. Pascanu, T. Mikolov, Y. Bengio: On the difficulty of training recurrent neural networks. ICML 2013.
     """
     if not arrays:
-        raise SparsekitError("clip_global_norm got no arrays.", hint="give it the list of gradients.")
+        raise ParameterError("clip_global_norm got no arrays.", hint="give it the list of gradients.")
     if not max_norm >= 0:
-        raise SparsekitError(expected("max_norm", "a number of at least 0", max_norm), hint="max_norm=1.0, for example.")
+        raise ParameterError(expected("max_norm", "a number of at least 0", max_norm), hint="max_norm=1.0, for example.")
     norm = math.sqrt(sum(_sum_of_squares(array) for array in arrays))
     if check_isfinite and not math.isfinite(norm):
         warn_user("nan or inf is detected. Clipping results will be undefined.", UserWarning)
@@ -202,7 +202,7 @@ class HookHandle(Scoped):
     def attach(self, hooks_dict: dict[int, Any], hook: object) -> None:
         """Put a hook in its place."""
         if self._hooks is not None:
-            raise SparsekitError("The same handle cannot be attached twice.", hint="make a new one.")
+            raise ParameterError("The same handle cannot be attached twice.", hint="make a new one.")
         if not callable(hook):
             raise DTypeError(expected("hook", "a function", type(hook)), hint="give hook(block, inputs, output).")
         self._id = next(self._numbers)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ..base.errors import DTypeError, ShapeError, SparsekitError, UnknownNameError
+from ..base.errors import DTypeError, ShapeError, UnknownNameError, UnsupportedError
 from ..base.registry import Registry
 from ..base.warn import warn_user
 from ..core import device
@@ -224,7 +224,7 @@ class Initializer:
         put(arr, [1, 0, 0, 0, 1, 0])
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
-        raise SparsekitError(f"{type(self).__name__} does not define _init_weight(), which {str(name)!r} needs.",
+        raise UnsupportedError(f"{type(self).__name__} does not define _init_weight(), which {str(name)!r} needs.",
                              hint="override _init_weight(name, arr).")
 
     def _init_default(self, name: str, arr: NDArray) -> None:

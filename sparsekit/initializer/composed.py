@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.context import cpu
-from ..base.errors import DTypeError, InitializationError, ShapeError, SparsekitError, UnknownNameError, expected
+from ..base.errors import DTypeError, InitializationError, ParameterError, ShapeError, UnknownNameError, expected
 from ..core.dispatch import wrap
 from ..ndarray.files import load
 from ..ops.recurrent import recurrent
@@ -103,7 +103,7 @@ class Mixed(Initializer):
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Any]) -> None:
         super().__init__()
         if len(patterns) != len(initializers):
-            raise SparsekitError(f"{len(patterns)} patterns need as many initializers, got {len(initializers)}.",
+            raise ParameterError(f"{len(patterns)} patterns need as many initializers, got {len(initializers)}.",
                                  hint="pass one initializer for each pattern.")
         self.map = [(re.compile(pattern), create(initializer) if isinstance(initializer, (str, type)) else initializer)
                     for pattern, initializer in zip(patterns, initializers, strict=True)]

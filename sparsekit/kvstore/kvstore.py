@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..base.context import cpu
 from ..base.errors import (
     DataFileError,
+    ParameterError,
     ParameterNameError,
     SparsekitError,
     UnsupportedError,
@@ -95,7 +96,7 @@ class KVStore(KVStoreBase):
         """
         for one, arrays in pairs(key, value):
             if one in self._held:
-                raise SparsekitError(f"The key {one!r} has been initialized already.", hint="push() changes its value.")
+                raise ParameterError(f"The key {one!r} has been initialized already.", hint="push() changes its value.")
             self._held[one] = self._home(arrays[0]).copy()
 
     def _share(self, key: int | str, value: NDArray) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from ..base.arguments import unmasked
-from ..base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError, expected
+from ..base.errors import DTypeError, RowIndexError, ShapeError, UnknownNameError, UnsupportedError, expected
 from ..base.registry import Registry
 from ..ndarray.ndarray import NDArray
 
@@ -140,7 +140,7 @@ class EvalMetric:
         labels, preds : NDArray, or list of NDArray
             One array of labels for each array of predictions.
         """
-        raise SparsekitError(f"{type(self).__name__} does not define update().", hint="override update(self, labels, preds).")
+        raise UnsupportedError(f"{type(self).__name__} does not define update().", hint="override update(self, labels, preds).")
 
     def _add(self, total: float, count: int) -> None:
         """Add the total and the count of a batch to the local and the global total."""

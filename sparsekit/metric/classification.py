@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from ..base.errors import ShapeError, SparsekitError, UnknownNameError, expected
+from ..base.errors import ParameterError, ShapeError, UnknownNameError, expected
 from .base import EvalMetric, RecordedMetric, alias, check_label_shapes, classes_at, pairs, register
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class TopKAccuracy(EvalMetric):
     def __init__(self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Names = None,
                  label_names: Names = None) -> None:
         if top_k <= 1:
-            raise SparsekitError(expected("top_k", "at least 2", top_k), hint="use Accuracy for top_k=1.")
+            raise ParameterError(expected("top_k", "at least 2", top_k), hint="use Accuracy for top_k=1.")
         super().__init__(name, output_names, label_names, top_k=top_k, has_global_stats=True)
         self.top_k = top_k
         if not self.name.endswith(f"_{top_k}"):

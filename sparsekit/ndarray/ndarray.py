@@ -13,7 +13,7 @@ import numpy as np
 from ..base.context import HOST, Context, num_gpus, require
 from ..base.dtypes import element_type
 from ..base.entry import entry
-from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, SparsekitError, UnsupportedError, shown
+from ..base.errors import DTypeError, GradientError, ParameterError, RowIndexError, ShapeError, UnsupportedError, shown
 from ..base.lazy import lazy
 from ..core import device, hooks
 from ..core.arrays import Layout, array_types, wrap
@@ -451,7 +451,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
     def _mark(self, grad: NDArray, grad_req: str) -> None:
         """Become a variable with this gradient buffer."""
         if not isinstance(grad_req, str) or grad_req not in ("write", "add", "null"):
-            raise SparsekitError(f"grad_req={shown(grad_req)} is unknown.", hint="it is 'write', 'add' or 'null'.")
+            raise ParameterError(f"grad_req={shown(grad_req)} is unknown.", hint="it is 'write', 'add' or 'null'.")
         if grad.shape != self.shape:
             raise ShapeError(f"The gradient buffer has shape {grad.shape}, but the variable has shape {self.shape}.",
                              hint="they must be equal.")

@@ -17,7 +17,7 @@ from ..base.arguments import strict
 from ..base.context import Context
 from ..base.dtypes import is_left_out
 from ..base.entry import entries
-from ..base.errors import ArgumentError, DTypeError, ShapeError, SparsekitError, expected
+from ..base.errors import ArgumentError, DTypeError, ParameterError, ShapeError, SparsekitError, expected
 from ..base.lazy import lazy
 from ..base.rng import using
 from ..core.dispatch import invoke
@@ -123,7 +123,7 @@ def exponential(scale: Scalar | NDArray = 1.0, shape: ShapeLike | None = None, d
     rate: Any = scale
     if isinstance(scale, (int, float, np.number)):
         if not scale > 0:
-            raise SparsekitError(expected("scale", "above 0", scale), hint="it is the mean of the distribution.")
+            raise ParameterError(expected("scale", "above 0", scale), hint="it is the mean of the distribution.")
         rate = 1 / float(scale)
     elif isinstance(scale, NDArray):
         rate = F._rdiv_scalar(scale, scalar=1.0)
@@ -258,7 +258,7 @@ def _place(ctx: Context | str | None) -> Context | None:
         return ctx
     found = re.fullmatch(r"(cpu|gpu|cpu_pinned)\((\d+)\)", ctx)
     if ctx and not found:
-        raise SparsekitError(expected("ctx", "a Context or its name", ctx), hint="write 'cpu(0)', or give mx.cpu().")
+        raise ParameterError(expected("ctx", "a Context or its name", ctx), hint="write 'cpu(0)', or give mx.cpu().")
     return Context(found[1], int(found[2])) if found else None
 
 

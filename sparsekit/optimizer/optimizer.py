@@ -12,10 +12,11 @@ import numpy as np
 from ..base.changes import SettingsDict, changes
 from ..base.entry import entry
 from ..base.errors import (
+    ArgumentError,
     DTypeError,
     LazyUpdateWarning,
     LearningRateError,
-    SparsekitError,
+    ParameterError,
     UnknownNameError,
     UnsupportedError,
     expected,
@@ -204,7 +205,7 @@ class Optimizer:
                  sym: Symbol | None = None, begin_num_update: int = 0, multi_precision: bool = False,
                  param_dict: Parameters | None = None, **unknown: object) -> None:  # object: only their names are read
         if unknown:
-            raise UnknownNameError.of(f"argument of {type(self).__name__}", next(iter(unknown)), settings(type(self)))
+            raise ArgumentError.of(f"argument of {type(self).__name__}", next(iter(unknown)), settings(type(self)))
         if lr_scheduler is None:
             learning_rate = 0.01 if learning_rate is None else learning_rate
         elif learning_rate is not None and lr_scheduler.base_lr != learning_rate:
@@ -326,7 +327,7 @@ class Optimizer:
         """Raise if ``lazy_update`` is a value that there is not, or not for this optimizer."""
         lazy = getattr(self, "lazy_update", False)
         if isinstance(lazy, str) and lazy != "exact":
-            raise SparsekitError(expected("lazy_update", "True, False or 'exact'", lazy),
+            raise ParameterError(expected("lazy_update", "True, False or 'exact'", lazy),
                                  hint="'exact' gives the result of False at the cost of True, for SGD and AdamW.")
         if self._is_exact and self._missed is None:
             raise UnsupportedError(f"{type(self).__name__} has no lazy_update='exact'.",
@@ -363,7 +364,7 @@ class Optimizer:
     # Any: as in ``update``
     def _update(self, index: Index, weight: NDArray, grad: NDArray, state: Any) -> None:
         """Make one step of one weight."""
-        raise SparsekitError(f"{type(self).__name__} does not define update().", hint="override update().")
+        raise UnsupportedError(f"{type(self).__name__} does not define update().", hint="override update().")
 
     # Any: as in ``update``; one index has one weight, which is an array
     def update_multi_precision(self, index: Indices, weight: Any, grad: Any, state: Any) -> None:

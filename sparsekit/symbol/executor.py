@@ -68,6 +68,7 @@ class Executor:
         #: Whether the last pass may be sent back; None if that was done by a table, which keeps nothing for it.
         self._recorded: bool | None = False
         self._warned = False
+        self._backward_passes = 0
         self.training: Any = None  # what a module keeps of its steps
         self._order: list[int] = []  # of the outputs, among the results of the program
         self._symbol: Any = None  # set by the symbol that was bound
@@ -263,6 +264,7 @@ class Executor:
             backward(entries, gradients, F, wrap, True)
         finally:
             state.recording, state.training = before
+        self._backward_passes += 1
         for variable in marked:
             if not variable.fresh and variable.grad_req == "write":
                 _clear(variable.grad)

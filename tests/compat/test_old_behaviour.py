@@ -159,6 +159,22 @@ def test_symbols_take_the_attributes_of_the_current_scope():
         mx.AttrScope.current = before
 
 
+@pytest.mark.parametrize("stype", ["default", "csr", "row_sparse"])
+def test_arrays_of_two_contexts_of_the_cpu_meet_on_the_first(stype):
+    left, right = nd.array([[1, 2], [0, 4]], ctx=mx.cpu(1)), nd.array([[5, 0], [7, 8]])
+    left.attach_grad()
+    right.attach_grad()
+    with mx.autograd.record():
+        product = left.tostype(stype) * right
+    product.backward()
+    assert product.context == left.grad.context == mx.cpu(1)
+    assert right.grad.context == (right + left).context == mx.cpu(0)
+    np.testing.assert_array_equal(product.asnumpy(), [[5, 0], [0, 32]])
+    np.testing.assert_array_equal(left.grad.asnumpy(), [[5, 0], [7, 8]])
+    np.testing.assert_array_equal(right.grad.asnumpy(), [[1, 2], [0, 4]])
+    assert nd.take(left, nd.array([1])).context == nd.concat(left, right, dim=0).context == mx.cpu(1)
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_batches_in_pinned_memory_go_with_parameters_on_the_cpu(workers):
     loader = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(np.ones((4, 3), "float32"), np.zeros(4, "float32")), 2,
@@ -167,8 +183,7 @@ def test_batches_in_pinned_memory_go_with_parameters_on_the_cpu(workers):
     assert [array.context for batch in batches for array in batch] == [mx.cpu_pinned(1)] * 4
     x = batches[0][0]
     assert (x + nd.ones((2, 3))).context == (nd.ones((2, 3)) + x).context == mx.cpu(0)
-    with pytest.raises(mx.MXNetError, match="different contexts"):
-        x + nd.ones((2, 3), ctx=mx.cpu(1)) + nd.ones((2, 3))
+    assert (x + nd.ones((2, 3), ctx=mx.cpu(1)) + nd.ones((2, 3))).context == mx.cpu(1)
     net = mx.gluon.nn.Dense(2, in_units=3)
     net.initialize(mx.init.One(), ctx=mx.cpu(1))
     for active in (False, True):
@@ -316,3 +331,89 @@ def test_parameters_say_whether_they_have_values_and_gradients():
     assert [array.context for array in weight._data] == [array.context for array in weight._grad] == [mx.cpu(0), mx.cpu(1)]
     weight.grad_req = "null"
     assert weight._grad is None
+
+
+class _Nothing:
+    """Subclasses without the method that they have to define."""
+
+    class Block(mx.gluon.Block):
+        pass
+
+    class HybridBlock(mx.gluon.HybridBlock):
+        pass
+
+    class Metric(mx.metric.EvalMetric):
+        pass
+
+    class Optimizer(mx.optimizer.Optimizer):
+        pass
+
+    class Initializer(mx.init.Initializer):
+        pass
+
+
+@pytest.mark.parametrize(("raised", "call"), [
+    (NotImplementedError, lambda: _Nothing.Block()(nd.ones((1,)))),
+    (NotImplementedError, lambda: _Nothing.HybridBlock()(nd.ones((1,)))),
+    (NotImplementedError, lambda: _Nothing.Metric("none").update([nd.ones((1,))], [nd.ones((1,))])),
+    (NotImplementedError, lambda: _Nothing.Optimizer().update(0, nd.ones((1,)), nd.ones((1,)), None)),
+    (NotImplementedError, lambda: _Nothing.Initializer()(mx.init.InitDesc("fc_weight"), nd.ones((1,)))),
+    (NotImplementedError, lambda: mx.lr_scheduler.LRScheduler()(3)),
+    (ValueError, lambda: mx.lr_scheduler.FactorScheduler(0)),
+    (ValueError, lambda: mx.lr_scheduler.FactorScheduler(1, 2)),
+    (ValueError, lambda: mx.lr_scheduler.MultiFactorScheduler([3, 2])),
+    (AssertionError, lambda: mx.lr_scheduler.MultiFactorScheduler(3)),
+    (ValueError, lambda: mx.gluon.Trainer(mx.gluon.nn.Dense(2), "sgd")),
+    (ValueError, lambda: mx.gluon.Trainer([1, 2], "sgd")),
+    (AssertionError, lambda: mx.gluon.Trainer({}, mx.optimizer.SGD(), {"learning_rate": 1})),
+    (TypeError, lambda: mx.gluon.Trainer({}, "sgd", {"rate": 1})),
+    (ValueError, lambda: mx.gluon.Parameter("w", shape=(0, 3)).initialize()),
+    (ValueError, lambda: mx.gluon.nn.HybridSequential().add(5)),
+    (ValueError, lambda: mx.gluon.nn.Dense(2)(3)),
+    (ValueError, lambda: nd.save("unused", 5)),
+    (ValueError, lambda: mx.AttrScope(a=1)),
+    (AssertionError, lambda: mx.metric.create("unknown")),
+    (AssertionError, lambda: mx.gluon.data.ArrayDataset(np.ones(3), np.ones(4))),
+    (AssertionError, lambda: mx.init.Load({"w": nd.ones((2,))})(mx.init.InitDesc("w"), nd.zeros((3,)))),
+    (AssertionError, lambda: mx.init.Load({"w": nd.ones((2,))})(mx.init.InitDesc("v"), nd.zeros((3,)))),
+    (AssertionError, lambda: nd.exp(3)),
+    (AssertionError, lambda: mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.RNNCell(2)).base_cell.begin_state(1)),
+])
+def test_errors_are_also_of_the_classes_of_the_errors_of_mxnet(raised, call):
+    with pytest.raises(mx.MXNetError) as caught:
+        call()
+    assert isinstance(caught.value, raised)
+    assert caught.value.hint
+
+
+def test_a_monitor_shows_gradients_after_a_backward_pass_alone():
+    executor = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc").simple_bind(mx.cpu(), data=(1, 2))
+    monitor = mx.mon.Monitor(1, stat_func=lambda x: x.sum())
+    monitor.install(executor)
+    parameters = ["data", "fc_weight", "fc_bias"]
+    for backward in (False, True, False):
+        monitor.tic()
+        executor.forward(is_train=True, fc_bias=nd.array([0.1, 0.2]))
+        if backward:
+            executor.backward(nd.ones((1, 2)))
+        found = monitor.toc()
+        gradients = [f"fc_backward_output{number}" for number in range(3)] if backward else []
+        assert [name for _, name, _ in found] == ["fc_output", *gradients, *parameters]
+        assert found[0][2] == "0.3\t", "with the digits of float32"
+
+
+@pytest.mark.parametrize(("kind", "labels"), [("SigmoidBCELoss", [1, 0]), ("LogisticLoss", [1, -1])])
+def test_gradients_of_losses_of_two_classes_are_exact_at_zero(kind, labels):
+    prediction, label = nd.zeros((2,)), nd.array(labels)
+    prediction.attach_grad()
+    with mx.autograd.record():
+        loss = getattr(mx.gluon.loss, kind)()(prediction.reshape((2, 1)), label)
+    loss.backward()
+    np.testing.assert_allclose(prediction.grad.asnumpy(), [-0.5, 0.5])
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_a_number_comes_first_where_it_is_the_first_operand(stype):
+    x = nd.array([[2, 0]]).tostype(stype)
+    np.testing.assert_array_equal(nd.sparse.subtract(1, x).asnumpy(), [[-1, 1]])
+    np.testing.assert_array_equal(nd.sparse.divide(1, x).asnumpy(), [[0.5, np.inf]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Unpack
 
-from ...base.errors import ShapeError, SparsekitError, expected
+from ...base.errors import ParameterError, ShapeError, expected
 from .base import Loss, like
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class SDMLLoss(Loss):
                  **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         if not 0 <= smoothing_parameter < 1:
-            raise SparsekitError(expected("smoothing_parameter", "at least 0 and below 1", smoothing_parameter),
+            raise ParameterError(expected("smoothing_parameter", "at least 0 and below 1", smoothing_parameter),
                                  hint="0.3 is usual.")
         self.smoothing_parameter = smoothing_parameter
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ...base.entry import entries
-from ...base.errors import SparsekitError, UnknownNameError, expected
+from ...base.errors import ParameterError, UnknownNameError, expected
 from ...initializer import Constant
 from ...ops.neural.neural import ACTIVATIONS
 from ..block import HybridBlock
@@ -58,7 +58,7 @@ class LeakyReLU(HybridBlock):
 
     def __init__(self, alpha: float, **kwargs: Unpack[BlockOptions]) -> None:
         if not alpha >= 0:
-            raise SparsekitError(expected("alpha", "at least 0", alpha), hint="it is the slope of LeakyReLU.")
+            raise ParameterError(expected("alpha", "at least 0", alpha), hint="it is the slope of LeakyReLU.")
         super().__init__(**kwargs)
         self._alpha = alpha
 

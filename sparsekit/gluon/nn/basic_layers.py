@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from ...base.entry import entries
-from ...base.errors import ShapeError, SparsekitError, StorageTypeError, expected
+from ...base.errors import ParameterError, ShapeError, StorageTypeError, expected
 from ...base.lazy import lazy
 from ..block import HybridBlock
 from ..symbolic import as_held
@@ -117,7 +117,7 @@ class Dropout(HybridBlock):
     def __init__(self, rate: float, axes: ShapeLike = (), **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
         if not isinstance(rate, (float, int, np.number)) or not 0 <= rate <= 1:
-            raise SparsekitError(expected("rate", "a number from 0 to 1", rate),
+            raise ParameterError(expected("rate", "a number from 0 to 1", rate),
                                  hint="it is the share of elements that are dropped.")
         self._rate, self._axes = rate, axes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ... import ndarray
-from ...base.errors import DTypeError, SparsekitError, UnsupportedError, expected
+from ...base.errors import DTypeError, ParameterError, UnsupportedError, expected
 from ...base.scoped import Assigned
 from ..block import _indent
 from .rnn_cell import HybridRecurrentCell, RecurrentCell
@@ -179,7 +179,7 @@ class ModifierCell(HybridRecurrentCell):
 
     def __init__(self, base_cell: RecurrentCell) -> None:
         if base_cell._modified:
-            raise SparsekitError(f"Cell {base_cell.name} is already modified. One cell cannot be modified twice.",
+            raise ParameterError(f"Cell {base_cell.name} is already modified. One cell cannot be modified twice.",
                                  hint="modify the modifier: ResidualCell(ZoneoutCell(cell)).")
         super().__init__(prefix=base_cell.prefix + self._alias(), params=None)
         base_cell._modified = True
@@ -204,7 +204,7 @@ class ModifierCell(HybridRecurrentCell):
 
     def hybrid_forward(self, F: Functions, inputs: Tensor, states: States) -> tuple[Tensor, States]:
         """One step, of operators of ``F``; to be overridden."""
-        raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().",
+        raise UnsupportedError(f"{type(self).__name__} has no hybrid_forward().",
                              hint="override hybrid_forward(self, F, inputs, states).")
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ... import ndarray
-from ...base.errors import SparsekitError
+from ...base.errors import ParameterError, UnsupportedError
 from ...base.lazy import lazy
 from ..block import Block, HybridBlock
 from ..nn import LeakyReLU
@@ -59,11 +59,11 @@ class RecurrentCell(Block):
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """Shape and layout of each state; to be overridden."""
-        raise SparsekitError(f"{type(self).__name__} does not say what states it has.", hint="override state_info(batch_size).")
+        raise UnsupportedError(f"{type(self).__name__} does not say what states it has.", hint="override state_info(batch_size).")
 
     def _check_not_modified(self) -> None:
         if self._modified:
-            raise SparsekitError(f"{self.name} belongs to a modifier, such as ZoneoutCell, and cannot be called directly.",
+            raise ParameterError(f"{self.name} belongs to a modifier, such as ZoneoutCell, and cannot be called directly.",
                                  hint="call the modifier cell instead.")
 
     def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: object) -> list[Any]:
@@ -168,7 +168,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
 
     def hybrid_forward(self, F: Functions, x: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, States]:
         """One step, of operators of ``F``; to be overridden."""
-        raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().",
+        raise UnsupportedError(f"{type(self).__name__} has no hybrid_forward().",
                              hint="override hybrid_forward(self, F, inputs, states, …).")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.errors import ShapeError, SparsekitError, UnknownNameError, expected
+from ...base.errors import ParameterError, ShapeError, SparsekitError, UnknownNameError, expected
 from ...base.rng import generator
 from ...core import cost, hooks, infer
 from ...core.op import REQUIRED, Op
@@ -366,7 +366,7 @@ DROPOUT_MODES = ("training", "always")
 
 def _dropout_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
     if not 0 <= attrs["p"] <= 1:
-        raise SparsekitError(expected("p", "from 0 to 1", attrs["p"]), hint="p is the share of elements that are dropped.")
+        raise ParameterError(expected("p", "from 0 to 1", attrs["p"]), hint="p is the share of elements that are dropped.")
     if attrs["mode"] not in DROPOUT_MODES:
         raise UnknownNameError.of("mode of Dropout", attrs["mode"], DROPOUT_MODES)
     for axis in attrs["axes"]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...base.errors import ShapeError, SparsekitError, UnknownNameError, expected
+from ...base.errors import ParameterError, ShapeError, UnknownNameError, expected
 from ...core import cost, hooks, infer
 from ...core.op import REQUIRED, Op, Visits
 from ...core.partial_shapes import channels, first_alike
@@ -239,7 +239,7 @@ def _batch_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
     view = _batch_view(shapes[0], attrs)
     _check_vectors(view, shapes, ("gamma", "beta", "moving_mean", "moving_var"))
     if attrs["eps"] < 0:
-        raise SparsekitError(expected("eps", "at least 0", attrs["eps"]),
+        raise ParameterError(expected("eps", "at least 0", attrs["eps"]),
                              hint="eps avoids a division by zero; it is 1e-3 by default.")
     return [shapes[0], shapes[1], shapes[1], (1,)]
 

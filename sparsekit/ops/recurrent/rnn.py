@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ...base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError, expected
+from ...base.errors import DTypeError, ParameterError, RowIndexError, ShapeError, SparsekitError, UnknownNameError, expected
 from ...base.rng import generator
 from ...core import hooks
 from ...core.op import REQUIRED, Op
@@ -57,7 +57,7 @@ def _check_attrs(attrs: Attrs) -> None:
         raise SparsekitError(f"projection_size={attrs['projection_size']} was given for mode={attrs['mode']!r}.",
                              hint="only an lstm projects its states.")
     if not 0 <= attrs["p"] <= 1:
-        raise SparsekitError(expected("p", "from 0 to 1", attrs["p"]), hint="p is the share of values that are dropped.")
+        raise ParameterError(expected("p", "from 0 to 1", attrs["p"]), hint="p is the share of values that are dropped.")
     low, high = attrs["lstm_state_clip_min"], attrs["lstm_state_clip_max"]
     if (low is None) != (high is None) or (low is not None and not low <= high):
         raise SparsekitError(f"lstm_state_clip_min is {low!r} and lstm_state_clip_max {high!r}.",

@@ -225,7 +225,7 @@ class Initializer:
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
         raise UnsupportedError(f"{type(self).__name__} does not define _init_weight(), which {str(name)!r} needs.",
-                             hint="override _init_weight(name, arr).")
+                               hint="override _init_weight(name, arr).")
 
     def _init_default(self, name: str, arr: NDArray) -> None:
         raise UnknownNameError(f"Unknown initialization pattern for {name}: names must end in weight, bias, gamma or beta.",

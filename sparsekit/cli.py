@@ -31,6 +31,9 @@ __all__ = ["main"]
 #: Files whose frames are left out of a script's traceback: this one, and those with which Python runs a script.
 HIDDEN_FILES = (__file__, "<frozen runpy>", runpy.__file__)
 
+#: The folder of what stands between a script and the operators of PyTorch.
+PROFILER = os.path.join(os.path.dirname(__file__), "profiler")
+
 #: Rows of the table of lines that ``sparsekit profile`` prints.
 PRINTED_LINES = 15
 
@@ -155,7 +158,8 @@ def add_profile(commands: _SubParsersAction[ArgumentParser]) -> None:
     profile.add_argument("-o", "--output", type=Path, metavar="FILE",
                          help="profile to write, .npz, or a Chrome trace, .json or .json.gz (default: train.npz for train.py)")
     profile.add_argument("--html", type=Path, metavar="FILE", help="also write a self-contained HTML report")
-    profile.add_argument("--torch", action="store_true", help="record the operators of PyTorch too; on if SCRIPT imports torch")
+    profile.add_argument("--torch", action="store_true",
+                         help="record the operators of PyTorch too; on as soon as SCRIPT, or what it imports, imports torch")
     profile.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as after `python -m`")
     profile.add_argument("script", metavar="SCRIPT", help="Python script to run, or with -m a module")
     profile.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
@@ -173,15 +177,15 @@ def profile_script(arguments: argparse.Namespace) -> int:
     for path in filter(None, (output, arguments.html)):
         check_writable(path)
         check_name(path)
+    written = {path: path.absolute() for path in filter(None, (output, arguments.html))}  # the script may change the folder
     profiler: Any = importlib.import_module("sparsekit.profiler")
-    with profiler.Profiler(torch=arguments.torch or (not arguments.module and "torch" in packages_of(Path(script)))) as recorded:
+    recording_torch = importlib.import_module("sparsekit.profiler.late_torch").recording_torch
+    torch = arguments.torch or (not arguments.module and "torch" in packages_of(Path(script)))
+    with profiler.Profiler(torch=torch) as recorded, recording_torch(recorded):
         status = run_script(script, arguments.arguments, arguments.module)
     print(profile_text(recorded) if recorded.totals else nothing_text(status), file=sys.stderr)
-    recorded.save(output)
-    written = [output]
-    if arguments.html:
-        recorded.save(arguments.html)
-        written.append(arguments.html)
+    for path in written.values():
+        recorded.save(path)
     print("Wrote " + " and ".join(map(str, written)), file=sys.stderr)
     return status
 
@@ -197,8 +201,9 @@ def profile_text(profile: Profile) -> str:
     parts = [profile.table(), "By line:", profile.table(group_by="line", rows=PRINTED_LINES),
              "Sparse arrays that silently became dense:", profile.table(of="ledger") if profile.densified else "none",
              *(["Rows of gradients:", gradients] if gradients.rows else []), "Advice:", profile.advice()]
-    first = importlib.import_module("sparsekit.profiler.first_look").first_look(profile)
-    parts += [first] if first is not None else []
+    look: Any = importlib.import_module("sparsekit.profiler.first_look")
+    first = look.first_look(profile) or look.nothing_to_see(profile)
+    parts += [first] if first else []
     return "\n\n".join(map(str, parts))
 
 
@@ -248,8 +253,8 @@ def run_script(script: str, arguments: list[str], module: bool = False) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return INTERRUPTED
-    except BaseException as error:  # printed as Python prints an uncaught error
-        traceback.print_exception(type(error), error, script_traceback(error.__traceback__))
+    except BaseException as error:
+        print_error(error)
         return 1
     finally:
         sys.argv, sys.path[0] = before
@@ -263,6 +268,20 @@ def exit_status(code: object) -> int:
         return int(code or 0)
     print(code, file=sys.stderr)
     return 1
+
+
+def print_error(error: BaseException) -> None:
+    """Print an uncaught error as Python does, or the script's own way, without the lines of the profiler."""
+    trace = script_traceback(error.__traceback__)
+    if sys.excepthook is not sys.__excepthook__:
+        sys.excepthook(type(error), error, trace)
+        return
+    printed = traceback.TracebackException(type(error), error, trace)
+    one: traceback.TracebackException | None = printed
+    while one is not None:
+        one.stack[:] = [frame for frame in one.stack if os.path.dirname(frame.filename) != PROFILER]
+        one = one.__cause__ or one.__context__
+    print("".join(printed.format()), end="", file=sys.stderr)
 
 
 def script_traceback(trace: TracebackType | None) -> TracebackType | None:

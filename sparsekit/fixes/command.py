@@ -18,6 +18,7 @@ from .find_step import FoundStep, steps_in
 from .observe import COUNTED
 from .result import Fixes
 from .scripts import Script
+from .source import text_of_file
 from .trial import TIMEOUT, try_fixes, try_script
 from .whole_run import NoSteps
 
@@ -50,11 +51,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise DataFileError(f"There is no script {script}.", hint="put options before the script: fix --apply SCRIPT")
     if words.steps < 1:
         raise ProfilerError(expected("--steps", "at least 1", words.steps), hint="leave it out.")
-    patch = words.output or Path(f"{script.stem}.patch")
-    for path in filter(None, (patch, words.contract)):
+    if words.timeout <= 0:
+        raise ProfilerError(expected("--timeout", "a number of seconds above 0", words.timeout), hint="leave it out.")
+    words.output = words.output or Path(f"{script.stem}.patch")
+    for path in filter(None, (words.output, words.contract)):
         check_writable(path)
+    places = [words.output.absolute(), words.contract and words.contract.absolute()]  # the script may change the folder
     try:
-        fixes = try_script(Script(script, words.arguments, words.steps, TIMEOUT)) if _is_torch(script) else None
+        fixes = try_script(Script(script, words.arguments, words.steps, words.timeout)) if _is_torch(script) else None
     except NoSteps as error:
         if error.status:
             print(f"error: {error.said}", file=sys.stderr)
@@ -73,8 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"The step is {fixes.tried.original.step}.", file=sys.stderr)
     print(fixes)
     for reason in fixes.tried.unanswered:
-        print(f"No remedy for this: {reason}")
-    _write(fixes, patch, words)
+        print(f"Left as it is: {reason}")
+    _write(fixes, places, words)
     return 0
 
 
@@ -96,6 +100,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--contract", type=Path, metavar="FILE", help="also write a test that keeps the fixes, for pytest")
     parser.add_argument("--apply", action="store_true", help="change the script")
     parser.add_argument("--steps", type=int, default=3, metavar="N", help="steps that are compared (default: %(default)s)")
+    parser.add_argument("--timeout", type=float, default=TIMEOUT, metavar="SECONDS",
+                        help="seconds that a process may take (default: %(default)g)")
     parser.add_argument("script", type=Path, metavar="SCRIPT", help="Python script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
     return parser
@@ -120,7 +126,7 @@ def _run(script: Path, names: dict[str, Any]) -> tuple[int, Profiler]:  # Any: g
     status = 0
     with Profiler() as profile:
         try:
-            exec(compile(script.read_text(encoding="utf-8"), str(script), "exec", dont_inherit=True), names)
+            exec(compile(text_of_file(script), str(script), "exec", dont_inherit=True), names)
         except SystemExit as leaving:
             status = exit_status(leaving.code)
     return status, profile
@@ -130,7 +136,7 @@ def _tried(script: Path, names: dict[str, Any], profile: Profiler,  # Any: globa
            steps: int) -> tuple[FoundStep, Fixes]:
     """The first step of the script that trains when it is called again, and the fixes of it."""
     found: tuple[FoundStep, Fixes] | None = None
-    for one in steps_in(str(script), script.read_text(encoding="utf-8"), names, steps):
+    for one in steps_in(str(script), text_of_file(script), names, steps):
         fixes = try_fixes(one.step, profile, steps=one.calls)
         if found is None:
             found = one, fixes
@@ -143,14 +149,15 @@ def _tried(script: Path, names: dict[str, Any], profile: Profiler,  # Any: globa
     return found
 
 
-def _write(fixes: Fixes, patch: Path, words: argparse.Namespace) -> None:
+def _write(fixes: Fixes, places: Sequence[Path | None], words: argparse.Namespace) -> None:
     if not fixes.applied:
         return
-    if fixes.patch:
-        patch.write_text(fixes.patch, encoding="utf-8")
-        print(f"Wrote {patch}", file=sys.stderr)
-    if words.contract:
-        words.contract.write_text(fixes.contract(), encoding="utf-8")
+    patch, contract = places
+    if fixes.patch and patch is not None:
+        patch.write_text(fixes.patch, encoding="utf-8", newline="")
+        print(f"Wrote {words.output}", file=sys.stderr)
+    if contract is not None:
+        contract.write_text(fixes.contract(), encoding="utf-8")
         print(f"Wrote {words.contract}", file=sys.stderr)
     for path in fixes.apply() if words.apply else ():
         print(f"Changed {path}", file=sys.stderr)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..base import displays
 from ..base.errors import DataFileError, ProfilerError, UnsupportedError
-from ..base.files import write_whole
 from ..base.formatting import format_bytes, format_count, format_ratio
 from ..base.tables import folded
 from ..profiler.source_location import name_of_file
 from ..profiler.table import Table
 from .judge import HOLDS
-from .source import unified
+from .source import ends_of_lines, text_of_file, unified, write_text
 
 if TYPE_CHECKING:
     from .candidate import Candidate
@@ -90,7 +89,7 @@ class Tried:
     original, final : Run or None
         Run of the unchanged program, and run with all fixes that hold.
     unanswered : tuple of str
-        Reasons of the findings that have no remedy.
+        Findings that no fix answers: the reasons of those that have no remedy, or what is left of a script's, with what to do.
     """
 
     subject: Subject | None
@@ -142,7 +141,8 @@ class Fixes:
 
         ``lines`` has the fixes that cannot be expressed as an edit of the text.
         """
-        return "".join(unified(_name(file), before, after) for file, (before, after) in self._texts().items())
+        return "".join(unified(_name(file), before, after, ends_of_lines(Path(file)) if Path(file).is_file() else "\n")
+                       for file, (before, after) in self._texts().items())
 
     @property
     def lines(self) -> str:
@@ -190,10 +190,10 @@ class Fixes:
             if not Path(file).is_file():
                 raise UnsupportedError(f"{name_of_file(file)} is not in a file.",
                                        hint="change the cell by hand: print(fixes.patch).")
-            if Path(file).read_text(encoding="utf-8") != before:
+            if text_of_file(file) != before:
                 raise DataFileError(f"{Path(file).name} has changed since it was run.", hint="run it, and try_fixes, again.")
         for file, (_, after) in texts.items():
-            write_whole(Path(file), after.encode())
+            write_text(Path(file), after)
         return [Path(file) for file in texts]
 
     # what it looks like

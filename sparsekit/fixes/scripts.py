@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..profiler.profile import Profile
 from .candidate import Candidate
 from .contract import script_contract
+from .many_steps import SECONDS, ManySteps
 from .observe import Run
 from .processes import asked
-from .source import edited
-from .whole_run import Request, run_script
+from .source import edited, text_of_file
+from .torch_programs import MANY_STEPS
+from .whole_run import NeedsInput, Request, run_script
 
 __all__ = ["Script", "profile_of"]
 
@@ -31,11 +34,31 @@ class Script:
     def __init__(self, file: str | Path, arguments: Sequence[str], steps: int, timeout: float) -> None:
         self.file, self.arguments = os.path.abspath(file), tuple(arguments)
         self.steps, self.timeout = steps, timeout
+        self._input: bytes | None = None
 
     def run(self, candidates: Sequence[Candidate], turned: bool = True) -> Run:
         """What the steps give with these remedies, on the batches that the script itself makes."""
+        found = self._asked(candidates, self.steps, None)
+        assert isinstance(found, Run)
+        return found
+
+    def many(self, candidates: Sequence[Candidate] = (), original: ManySteps | None = None) -> ManySteps:
+        """The losses of many steps with these remedies, without a profiler: as many as the original has made."""
+        steps, seconds = (MANY_STEPS, SECONDS) if original is None else (original.steps, self.timeout)
+        found = self._asked(candidates, steps, seconds)
+        assert isinstance(found, ManySteps)
+        return found
+
+    def _asked(self, candidates: Sequence[Candidate], steps: int, seconds: float | None) -> Run | ManySteps:
         texts = {file: after for file, (_, after) in self.texts(candidates).items()}
-        return asked(run_script, (Request(self.file, self.arguments, texts, self.steps),), self.timeout)
+        request = Request(self.file, self.arguments, texts, steps, self._input, seconds)
+        try:
+            return asked(run_script, (request,), self.timeout)
+        except NeedsInput:
+            self._input = _own_input()
+            if self._input is None:
+                raise
+            return asked(run_script, (request._replace(input=self._input),), self.timeout)
 
     def candidates(self, base: Run, applied: Sequence[Candidate]) -> list[Candidate]:
         """What could be tried on a program, of which this is the run."""
@@ -46,7 +69,7 @@ class Script:
         found: dict[str, tuple[str, str]] = {}
         for one in candidates:
             for file in dict.fromkeys(edit.file for edit in one.edits):
-                before = found[file][0] if file in found else Path(file).read_text(encoding="utf-8")
+                before = found[file][0] if file in found else text_of_file(file)
                 now = found[file][1] if file in found else before
                 found[file] = before, edited(now, [edit for edit in one.edits if edit.file == file])
         return found
@@ -54,6 +77,14 @@ class Script:
     def contract(self, original: Run, final: Run, names: Sequence[str]) -> str:
         """The text of a test that keeps the fixes."""
         return script_contract(self.file, self.arguments, self.steps, original, final, names)
+
+
+def _own_input() -> bytes | None:
+    """All that this process can read from its input; None if somebody would have to type it."""
+    try:
+        return None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
+    except (OSError, ValueError, AttributeError):  # it is closed, or of a notebook
+        return None
 
 
 def profile_of(script: str | Path, arguments: Sequence[str] = (), steps: int = 3, timeout: float = 600.0) -> Profile:

@@ -6,14 +6,17 @@ import ast
 import difflib
 import itertools
 import linecache
+import tokenize
 import types
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..base.files import write_whole
 from ..base.lazy import computed_once
 from ..profiler.source_location import name_of_file
 
-__all__ = ["Edit", "Source", "Texts", "edited", "span_of", "unified"]
+__all__ = ["Edit", "Source", "Texts", "edited", "ends_of_lines", "span_of", "text_of_file", "unified", "write_text"]
 
 
 class Edit(NamedTuple):
@@ -180,6 +183,25 @@ class Texts:
         yield from filter(None, (self.source(file, names) for file, names in files.items()))
 
 
+def text_of_file(path: str | Path) -> str:
+    """The text of a file of Python, in whatever encoding, with ``\\n`` at the ends of its lines."""
+    with tokenize.open(path) as file:
+        return file.read()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write another text of a file of Python, in its own encoding and with its own ends of lines."""
+    with path.open("rb") as file:
+        encoding, _ = tokenize.detect_encoding(file.readline)
+    write_whole(path, text.replace("\n", ends_of_lines(path)).encode(encoding))
+
+
+def ends_of_lines(path: Path) -> str:
+    """What ends the first line of a file."""
+    with path.open("rb") as file:
+        return "\r\n" if file.readline().endswith(b"\r\n") else "\n"
+
+
 def compile_text(text: str, file: str) -> types.CodeType:
     """The code of a file's text."""
     return compile(text, file, "exec", dont_inherit=True)
@@ -239,8 +261,9 @@ def new_code(wanted: types.CodeType, before: str, after: str, file: str) -> type
     return None
 
 
-def unified(file: str, before: str, after: str) -> str:
-    """The difference of two texts as ``patch`` and ``git apply`` read it."""
+def unified(file: str, before: str, after: str, ends: str = "\n") -> str:
+    """The difference of two texts as ``patch`` and ``git apply`` read it; ``ends`` ends the lines of the file."""
+    before, after = before.replace("\n", ends), after.replace("\n", ends)
     lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{file}", f"b/{file}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ..base.errors import SparsekitError
 from ..base.formatting import format_bytes
+from ..profiler.torch_names import leaves_behind
 from ..profiler.torch_twin import tensors_in
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from .live import LiveProgram
     from .program import Program
 
-__all__ = ["Sizes", "check_apart", "growing", "is_owner", "is_tensor", "is_weight", "names_of_weights", "note_states",
-           "optimizers", "put_states", "reduced", "row_numbers", "size_of_state",
-           "states", "tell_of_files", "to_numpy", "torch_of"]
+__all__ = ["MANY_STEPS", "OwnUpdate", "Sizes", "check_apart", "growing", "is_owner", "is_tensor", "is_weight",
+           "names_of_weights", "note_states", "optimizers", "put_states", "reduced", "row_numbers", "size_of_state",
+           "states", "tell_of_files", "to_numpy", "torch_of", "weights_behind"]
 
 #: Name of an optimizer -> bytes of its state after each step, and those of them that are no first copy of a row.
 Sizes: TypeAlias = "dict[str, list[tuple[int, int]]]"
@@ -101,6 +102,29 @@ def optimizers(program: Program) -> list[tuple[str, TorchOptimizer]]:
     torch = torch_of()
     return [] if torch is None else [(f"{type(one).__name__} ({program.path_of(one)})", one)
                                      for one in program.originals(torch.optim.Optimizer)]
+
+
+class OwnUpdate:
+    """Stands for an optimizer where a program changes its weights itself.
+
+    Parameters
+    ----------
+    weights : list of tensor
+
+    Attributes
+    ----------
+    param_groups : list of dict
+        As those of an optimizer.
+    """
+
+    def __init__(self, weights: list[TorchTensor]) -> None:
+        self.param_groups = [{"params": weights}]
+
+
+def weights_behind(losses: Iterable[TorchTensor]) -> list[TorchTensor]:
+    """The tensors that a backward pass from some losses gives gradients."""
+    found = [leaf for one in losses if one.grad_fn is not None for leaf in leaves_behind(one.grad_fn)]
+    return list({id(leaf): leaf for leaf in found}.values())
 
 
 # --------------------------------------------------------------------------- sent

@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from ..base import machine
 from ..base.entry import entry
 from ..base.errors import InsufficientMemoryError, ProfilerError, SparsekitError, expected
-from ..base.formatting import format_bytes, number
+from ..base.formatting import counted, format_bytes, number
 from ..base.lazy import computed_once
 from ..core import hooks
 from ..ndarray.ndarray import NDArray
 from ..profiler import Profile
+from ..profiler.advice import RULES
+from ..profiler.torch_twin import OWN_OPTIMIZER
 from .candidate import Candidate
 from .contract import contract_text
 from .judge import CHANGES, HOLDS, NO_GAIN, REFUSED, TOLERANCE, Answer, compare_answers, identical
+from .many_steps import ManySteps, compare_many
 from .observe import Run
 from .origin import Origin, imported
 from .processes import observed_apart
@@ -179,21 +182,63 @@ class _Trial:
         if refusal:
             return Fixes([], None, refusal, Tried(None))
         applied: tuple[Candidate, ...] = ()
-        base, together = self.original, None
+        base, reason = self.original, ""
         while found := next(self._holding(base, applied), None):
             fix, base = found
-            applied = (*applied, fix.candidate)
-            whole = Candidate(ALL, ", ".join(dict.fromkeys(one.remedy for one in applied)),
-                              edits=tuple(edit for one in applied for edit in one.edits))
-            together = Fix(whole, HOLDS, fix.reason, applied, Figures.of(self.original), fix.after)
-        return Fixes(list(self.fixes.values()), together, "",
-                     Tried(self.subject, self.original, base, self._unanswered()))
+            applied, reason = (*applied, fix.candidate), fix.reason
+        if isinstance(self.subject, Script) and applied:
+            kept, words = self._after_many_steps(self.subject, applied, base)
+            if kept != applied:
+                applied, base = kept, self.subject.run(kept) if kept else self.original
+            reason = f"{reason}; {words}" if words else reason
+        return Fixes(list(self.fixes.values()), self._together(applied, base, reason), "",
+                     Tried(self.subject, self.original, base, self._unanswered(base)))
 
-    def _unanswered(self) -> tuple[str, ...]:
-        """Reasons of the advice that no remedy answers."""
+    def _together(self, applied: tuple[Candidate, ...], base: Run, reason: str) -> Fix | None:
+        if not applied:
+            return None
+        whole = Candidate(ALL, ", ".join(dict.fromkeys(one.remedy for one in applied)),
+                          edits=tuple(edit for one in applied for edit in one.edits))
+        return Fix(whole, HOLDS, reason, applied, Figures.of(self.original), Figures.of(base))
+
+    def _after_many_steps(self, script: Script, applied: tuple[Candidate, ...], base: Run) -> tuple[tuple[Candidate, ...], str]:
+        """The fixes that still hold after many steps of the script, and how well; the others get what is wrong as verdict."""
+        try:
+            many = script.many()
+        except SparsekitError:  # it takes too long before its first step
+            return applied, ""
+        verdict, words = self._over(script, applied, many, base)
+        if verdict == HOLDS:
+            return applied, words
+        kept: tuple[Candidate, ...] = ()
+        held = ""
+        for one in applied:
+            verdict, words = self._over(script, (*kept, one), many, None) if len(applied) > 1 else (verdict, words)
+            fix = self.fixes[one.key]
+            if verdict == HOLDS:
+                kept, held = (*kept, one), words
+            else:
+                fix.verdict, fix.reason = verdict, words
+        return kept, held
+
+    def _over(self, script: Script, candidates: Sequence[Candidate], many: ManySteps, few: Run | None) -> tuple[str, str]:
+        """A verdict on many steps, and its reason."""
+        try:
+            fixed = script.many(candidates, many)
+        except SparsekitError as error:
+            return REFUSED, f"in {counted(many.steps, 'step')}: {_first_line(error)}"
+        return compare_many(many, fixed, self.original, few)
+
+    def _unanswered(self, base: Run) -> tuple[str, ...]:
+        """Findings that no fix answers: of a step those without a remedy, of a script what is left, and what to do."""
+        if isinstance(self.subject, Script):
+            tried = {rule for fix in self.fixes.values() for remedy in remedies if remedy.name == fix.candidate.remedy
+                     for rule in remedy.rules}
+            timed = {rule.name for rule in RULES if rule.saves == "time"}  # which a few steps do not tell
+            return tuple(f"{finding.reason} {finding.remedy}" for finding in base.profile.advice()
+                         if finding.rule not in tried | timed or OWN_OPTIMIZER in finding.remedy)
         answered = {rule for remedy in remedies for rule in remedy.rules}
-        profile = self.original.profile if isinstance(self.subject, Script) else self.profile
-        return tuple(finding.reason for finding in (profile.advice() if profile is not None else ())
+        return tuple(finding.reason for finding in (self.profile.advice() if self.profile is not None else ())
                      if finding.rule not in answered)
 
     # the original

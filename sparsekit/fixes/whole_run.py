@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib.machinery
+import io
 import itertools
 import linecache
 import multiprocessing.spawn
@@ -31,15 +32,17 @@ from ..profiler.source_location import name_of_file
 from ..profiler.torch_mode import torch_of, unseen
 from . import runner
 from .live import LiveProgram, Made, calling, place_of
+from .many_steps import ManySteps, number_of
 from .observe import Run, Weight
 from .remedies import Look, remedies
-from .torch_programs import names_of_weights, size_of_state, to_numpy
+from .source import text_of_file
+from .torch_programs import OwnUpdate, names_of_weights, size_of_state, to_numpy, weights_behind
 
 if TYPE_CHECKING:
     from ..profiler.torch_types import Torch, TorchOptimizer, TorchTensor
     from .candidate import Candidate
 
-__all__ = ["NoSteps", "Request", "run_script"]
+__all__ = ["NeedsInput", "NoSteps", "Request", "run_script"]
 
 #: The seed of a program that sets none.
 SEED = 0
@@ -56,13 +59,19 @@ class Request(NamedTuple):
     texts : dict
         File -> its text in this run, if it is not that of the file.
     steps : int
-        Steps that are profiled, after one that is not.
+        Steps that are profiled, after one that is not; without a profiler, all steps at most.
+    input : bytes, optional
+        What the script reads from its standard input.
+    seconds : float, optional
+        If given, steps are made without a profiler, for so long at most.
     """
 
     script: str
     arguments: tuple[str, ...]
     texts: dict[str, str]
     steps: int
+    input: bytes | None = None
+    seconds: float | None = None
 
 
 class NoSteps(SparsekitError):
@@ -77,15 +86,39 @@ class NoSteps(SparsekitError):
         return NoSteps, (self.said, self.status)
 
 
-def run_script(request: Request) -> Run:
+class NeedsInput(SparsekitError):
+    """A script reads its standard input, which was not given."""
+
+    def __init__(self) -> None:
+        super().__init__("The script reads its input, which each run needs anew: write it to a file, and run "
+                         "sparsekit fix train.py < answers.txt.", hint="or give the script arguments with which it asks nothing.")
+
+    def __reduce__(self) -> tuple[type[NeedsInput], tuple[()]]:
+        return NeedsInput, ()
+
+
+class _NoInput(io.RawIOBase):
+    """The standard input of a script that was given none."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:  # object: a buffer, which stays as it is
+        runner.answer(NeedsInput())
+
+
+def run_script(request: Request) -> Run | ManySteps:
     """Run a script as ``python SCRIPT`` does, and answer with the run of its steps; it ends the process."""
-    watch, status = _Watch(request), 0
+    watch, status = _watch_for(request), 0
     sys.argv, sys.path[0:0] = [request.script, *request.arguments], [os.path.dirname(request.script)]
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_NoInput()) if request.input is None else io.BytesIO(request.input))
     sys.modules["__main__"] = watch.module
     try:
         exec(watch.main.__code__, watch.main.__globals__)
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except Exception as error:
+        watch.failed(error)
     watch.ended(status)
     os._exit(0)
 
@@ -102,7 +135,7 @@ class _Joined:
 
 def _join(request: Request, pipe: str | int) -> None:
     runner.answer_to(pipe)
-    watch = _Watch(request)
+    watch = _watch_for(request)
     read, code = runpy._get_code_from_file, watch.main.__code__  # type: ignore[attr-defined]  # by which it imports the script
 
     def edited(*given: object) -> object:  # object: before Python 3.12 the code and the path
@@ -122,9 +155,12 @@ class _Watch:
         self.where: dict[str, str] = {}  # what makes the step, and its line
         self.losses: list[list[Any]] = []  # Any: arrays of any type
         # By the order of the first steps: optimizers, steps that they made, bytes of their states, and the parameters.
-        self.optimizers: list[TorchOptimizer] = []
+        self.optimizers: list[TorchOptimizer | OwnUpdate] = []
         self.counts: list[int] = []
         self.sizes: list[list[tuple[int, int]]] = []
+        # What stands for an optimizer where there is none, and the weights before the latest backward pass, with their values.
+        self.own: OwnUpdate | None = None
+        self.before: list[tuple[TorchTensor, Any]] = []  # Any: values
         self.inside: set[int] = set()
         self.parameters: list[TorchTensor] = []
         self.start: dict[int, Any] = {}  # Any: values
@@ -143,7 +179,9 @@ class _Watch:
 
         def noted(tensors: Torch, *given: Torch, **named: Torch) -> None:
             if not self.over:
-                self._note_losses(tensors)
+                losses = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+                self._look_for_update(losses)
+                self._note_losses(losses)
             backward(tensors, *given, **named)
         torch.autograd.backward = noted
         for layer in (torch.nn.Embedding, torch.nn.EmbeddingBag):
@@ -154,9 +192,7 @@ class _Watch:
         def joined(name: str) -> dict[str, object]:
             return {"sparsekit": _Joined(self.request), **prepared(name)}
         multiprocessing.spawn.get_preparation_data = joined
-        random.seed(SEED)
-        np.random.seed(SEED)
-        torch.manual_seed(SEED)
+        _seed(torch)
         torch.set_num_threads(1)  # so that sums are added up in one order
 
     def _edit_imports(self) -> None:
@@ -174,49 +210,69 @@ class _Watch:
         """The code of the script, as a function of the main module."""
         script = self.request.script
         text = self.request.texts.get(script)
-        if text is None:
-            with open(script, encoding="utf-8") as file:
-                text = file.read()
+        text = text_of_file(script) if text is None else text
         self.module.__file__ = script
         vars(self.module)["__builtins__"] = __builtins__
         return types.FunctionType(compile(text, script, "exec", dont_inherit=True), vars(self.module))
 
     # what is noted
 
-    def _note_losses(self, tensors: Torch) -> None:
+    def _note_losses(self, losses: list[TorchTensor]) -> None:
         self.where.setdefault("backward()", _line(calling()))
         with unseen(self.torch):
-            self.losses.append([to_numpy(one) for one in ([tensors] if isinstance(tensors, self.torch.Tensor) else tensors)])
+            self.losses.append([to_numpy(one) for one in losses])
 
-    def _before_step(self, optimizer: TorchOptimizer, args: Torch, kwargs: Torch) -> None:
+    def _look_for_update(self, losses: list[TorchTensor]) -> None:
+        """See whether the program itself has changed its weights since the pass before, where no optimizer has made a step."""
+        if self.optimizers and self.optimizers[0] is not self.own:
+            return
+        before = self.before
+        with unseen(self.torch):
+            self.before = [(one, to_numpy(one)) for one in weights_behind(losses)]
+            changed = any(not np.array_equal(to_numpy(one), values, equal_nan=True) for one, values in before)
+        if changed:
+            self.own = self.own or OwnUpdate([one for one, _ in self.before])
+            self._before_step(self.own, None, None)
+            self._after_step(self.own, None, None)
+
+    def _before_step(self, optimizer: TorchOptimizer | OwnUpdate, args: Torch, kwargs: Torch) -> None:
         number = next((place for place, one in enumerate(self.optimizers) if one is optimizer), len(self.optimizers))
         if number in self.inside:
             return  # a class calls the step of its base
         if number == len(self.optimizers):
             self._meet(optimizer)
-        if self.counts[number] > self.request.steps:
+        if self._is_enough(number):
             self.ended(0)
         self.inside.add(number)
 
-    def _meet(self, optimizer: TorchOptimizer) -> None:
+    def _is_enough(self, number: int) -> bool:
+        return self.counts[number] > self.request.steps
+
+    def _meet(self, optimizer: TorchOptimizer | OwnUpdate) -> None:
         self.optimizers.append(optimizer)
         self.counts.append(0)
         self.sizes.append([])
-        self.where.setdefault(f"{type(optimizer).__name__}.step()", _line(calling()))
+        if optimizer is self.own:
+            self.where["the program's own update of its weights"] = ""
+        else:
+            self.where.setdefault(f"{type(optimizer).__name__}.step()", _line(calling()))
         for one in itertools.chain(*(group["params"] for group in optimizer.param_groups)):
             if not any(one is known for known in self.parameters):
                 with unseen(self.torch):
                     self.start[len(self.parameters)] = to_numpy(one)
                 self.parameters.append(one)
 
-    def _after_step(self, optimizer: TorchOptimizer, args: Torch, kwargs: Torch) -> None:
+    def _after_step(self, optimizer: TorchOptimizer | OwnUpdate, args: Torch, kwargs: Torch) -> None:
         number = next(place for place, one in enumerate(self.optimizers) if one is optimizer)
         if number not in self.inside:
             return
         self.inside.remove(number)
         self.counts[number] += 1
+        self._step_ended(number)
+
+    def _step_ended(self, number: int) -> None:
         with unseen(self.torch):
-            self.sizes[number].append(size_of_state(self.torch, optimizer))
+            self.sizes[number].append(size_of_state(self.torch, self.optimizers[number]))
         if self.profile is None and self._rank() == 0:
             self.profile = Profiler(torch=True).start()
 
@@ -225,6 +281,10 @@ class _Watch:
         return int(distributed.get_rank()) if distributed.is_available() and distributed.is_initialized() else 0
 
     # the answer
+
+    def failed(self, error: Exception) -> None:
+        """The script has raised an error."""
+        raise error
 
     def ended(self, status: int | None) -> None:
         """Answer with what was seen; ``status`` is that of the script if it has ended, and None for a process that it started."""
@@ -252,7 +312,8 @@ class _Watch:
         weights = {}
         for number, one in enumerate(self.parameters):
             gradient = None if one.grad is None else to_numpy(one.grad)
-            weights[number] = Weight(names.get(id(one), f"parameter {number}"), to_numpy(one), gradient)
+            name = names.get(id(one)) or program.path_of(one) or f"parameter {number}"
+            weights[number] = Weight(name, to_numpy(one), gradient)
         start = {number: Weight(weights[number].name, values) for number, values in self.start.items()}
         found = Run(profile.tables, start, weights, self.losses)
         for number, (one, sizes) in enumerate(zip(self.optimizers, self.sizes, strict=True)):
@@ -262,6 +323,65 @@ class _Watch:
         look = Look(program, profile)
         found.candidates = [_sendable(one) for remedy in remedies if remedy.of_torch for one in remedy.find(look)]
         return found
+
+
+class _LongWatch(_Watch):
+    """The hooks of a run without a profiler, which keeps numbers of the losses alone."""
+
+    def _install(self) -> None:
+        super()._install()
+        self.numbers: list[tuple[float, ...]] = []
+        self.began = 0.0
+        self.ending = ""
+
+    def _note_losses(self, losses: list[TorchTensor]) -> None:
+        with unseen(self.torch):
+            self.numbers.append(tuple(number_of(to_numpy(one)) for one in losses))
+
+    def _is_enough(self, number: int) -> bool:
+        spent = time.monotonic() - self.began if self.began else 0.0
+        return self.counts[number] >= self.request.steps or spent > (self.request.seconds or 0.0)
+
+    def _step_ended(self, number: int) -> None:
+        self.began = self.began or time.monotonic()
+
+    def _answer(self) -> None:
+        runner.answer(ManySteps(max(self.counts, default=0), self.numbers, self.ending))
+
+    def failed(self, error: Exception) -> None:
+        """Answer with the losses until then."""
+        self.ending = str(runner.failure(error)).splitlines()[0]
+        self._answer()
+
+    def ended(self, status: int | None) -> None:
+        """Answer with the losses, if this process has made steps or ran the whole script."""
+        if self.process != os.getpid() and not self.counts:
+            return  # it was forked by another one
+        while self._rank():
+            time.sleep(1)  # until the process that answers ends this one
+        if status is not None or self.counts:
+            self.ending = f"it ends with status {status}" if status else ""
+            self._answer()
+
+
+def _watch_for(request: Request) -> _Watch:
+    return _Watch(request) if request.seconds is None else _LongWatch(request)
+
+
+def _seed(torch: Torch) -> None:
+    """Give every generator a seed, also those that the program makes or seeds without one."""
+    counted = itertools.count(SEED)
+    make, seed_python, seed_numpy = np.random.default_rng, random.seed, np.random.seed
+
+    def default_rng(seed: object = None) -> np.random.Generator:  # object: whatever numpy takes
+        return make(next(counted) if seed is None else seed)  # type: ignore[arg-type]  # which numpy checks
+    np.random.default_rng = default_rng
+    random.seed = lambda a=None, version=2: seed_python(SEED if a is None else a, version)
+    np.random.seed = lambda seed=None: seed_numpy(SEED if seed is None else seed)
+    torch.seed = torch.random.seed = lambda: int(torch.manual_seed(SEED).initial_seed())
+    random.seed()
+    np.random.seed()
+    torch.seed()
 
 
 def _sendable(candidate: Candidate) -> Candidate:

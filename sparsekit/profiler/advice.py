@@ -128,6 +128,7 @@ class _Found(NamedTuple):
     """What a rule finds, as the fields of ``Finding`` say it.
 
     ``figures`` has name -> value and formatter of what stands in braces in the reason: findings do not differ by these.
+    ``repeated`` says how often the run would save the amount, at least.
     """
 
     where: str
@@ -137,6 +138,7 @@ class _Found(NamedTuple):
     amount: float
     event: Record | None
     figures: Mapping[str, tuple[float, Callable[[float], str]]] = MappingProxyType({})
+    repeated: int = 1
 
 
 class _Rule(NamedTuple):
@@ -209,7 +211,7 @@ class _RuleData:
             values = [one.figures[name][0] for one in found]
             ends = dict.fromkeys((write(min(values)), write(max(values))))
             reason = reason.replace(f"{{{name}}}", " to ".join(ends))
-        share = self._share(rule.saves, largest.amount, len(found))
+        share = self._share(rule.saves, largest.amount, sum(one.repeated for one in found))
         return Finding(rule.name, largest.where, reason, remedy, largest.saving, largest.amount, len(found), lesson,
                        largest.event, share)
 
@@ -347,7 +349,7 @@ def _zero_rows(profile: _RuleData) -> Iterator[_Found]:
                      f"{format_bytes(found.bytes)}: at most {format_count(found.most)} of its {format_count(found.length)} "
                      f"{found.axis} are not zero.", way,
                      f"{format_bytes(saved)} of memory, as these {found.axis} take {format_bytes(found.as_rows)}, and the "
-                     "writing of zeros in every step", saved, found.event)
+                     "writing of zeros in every step", saved, found.event, repeated=found.passes)
 
 
 def _gradient_of(found: CountedRows) -> str:

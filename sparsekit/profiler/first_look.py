@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..base.formatting import format_bytes, format_count, format_percent
+from ..base.formatting import counted, format_bytes, format_count, format_percent
 from .torch_gradients import counted_rows
 from .torch_operators import is_torch
 from .torch_twin import TRIED
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .profile import Profile
     from .types import ArrayRecord, Record
 
-__all__ = ["FirstLook", "first_look"]
+__all__ = ["FirstLook", "first_look", "nothing_to_see"]
 
 #: Smaller things are not worth a look.
 SMALL = 4096
@@ -62,6 +62,22 @@ def first_look(profile: Profile) -> FirstLook | None:
     operators = [record for record in profile.records if is_torch(record)]
     found = [*_gradients(profile, operators), *_conversions(profile, operators)]
     return max(found, key=lambda one: one.bytes - one.needed, default=None)
+
+
+def nothing_to_see(profile: Profile) -> str:
+    """That no gradient or sparse tensor of PyTorch need be less dense, and how much is sparse; empty if PyTorch did not run."""
+    operators = [record for record in profile.records if is_torch(record)]
+    if not operators:
+        return ""
+    moved = sum(one["bytes"] for one in operators)
+    sparse = sum(one["bytes"] for one in operators
+                 if any(part["stype"] != "default" for part in [*one["inputs"], *one["outputs"]]))
+    gradients = counted_rows(profile.records)
+    seen = (f"of {counted(len(gradients), 'gradient')} of {format_bytes(SMALL)} or more, none is dense and mostly zero"
+            if gradients else f"no backward pass gave a gradient of {format_bytes(SMALL)} or more")
+    head = "Look at the first advice. Beside it" if profile.advice() else "Nothing to look at first"
+    return (f"{head}: {seen}, and no sparse tensor became dense. Operators on sparse tensors move "
+            f"{format_percent(sparse / moved if moved else 0.0)} of all bytes.")
 
 
 def _gradients(profile: Profile, operators: list[Record]) -> list[FirstLook]:

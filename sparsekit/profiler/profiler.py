@@ -254,6 +254,24 @@ class Profiler(Profile, Scoped):
         if not self._gives_way:
             call_back()
 
+    def record_torch(self) -> None:
+        """Record PyTorch too from now on, as ``torch=True`` does from the start.
+
+        Raises
+        ------
+        MissingPackageError
+            If PyTorch is not installed.
+        ProfilerError
+            If it is too old.
+        """
+        torch = _torch_mode().torch_of()
+        with _lock, hooks.sink_lock:
+            if self._torch is None:
+                self._torch = torch
+                if self._attached:
+                    self._watch = self._run.watch(torch)
+                    self._watch.begin()
+
     def _before(self) -> str:
         return self.state
 

@@ -51,6 +51,8 @@ class CountedRows(NamedTuple):
         What the largest gradient takes, and what its non-zero rows and their int64 numbers would take.
     stored : int
         Rows that a sparse gradient stores at most, those that it stores several times included; 0 of a dense gradient.
+    passes : int
+        Backward passes of the program until the last count, at least: as often a dense gradient is written.
     time : float
         Microseconds that the counting took.
     event : dict
@@ -68,6 +70,7 @@ class CountedRows(NamedTuple):
     bytes: int
     as_rows: int
     stored: int
+    passes: int
     time: float
     event: Record
 
@@ -153,6 +156,7 @@ def _together(found: list[Record]) -> CountedRows | None:
     return CountedRows(str(attrs["parameter"]), str(attrs.get("module", "")), str(attrs.get("layout")), shape, axis, most,
                        min(_whole(record, "rows") for record in found), len(found), size, as_rows,
                        max(_whole(record, "stored") for record in found),
+                       max(len(found), *(_whole(record, "pass") for record in found)),
                        sum(record["duration"] for record in found), top)
 
 

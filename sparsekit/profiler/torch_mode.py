@@ -26,7 +26,7 @@ from ..core import hooks
 from .event_buffer import HELD, MARKER
 from .source_location import line_of
 from .torch_gradients import COUNTED, count_rows, is_due, is_mostly_zero, length_of, stored_rows, worth_counting
-from .torch_names import Names
+from .torch_names import Names, leaves_behind, variable_of
 from .torch_operators import ALIKE, CONVERSIONS, LOOK_UPS, PRODUCTS, TorchOperator, TorchPlan, remedy_of
 from .torch_twin import TRIED, Subject, as_template, optimizer_of, sparse_way
 
@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from ..base.types import JSON, DType
     from .recorder import Recorder
     from .torch_twin import Optimizer, Use
-    from .torch_types import Torch, TorchArgument, TorchFunction, TorchMode, TorchModule, TorchOptimizer, TorchTensor, TorchType
+    from .torch_types import (
+        Torch,
+        TorchArgument,
+        TorchFunction,
+        TorchMode,
+        TorchModule,
+        TorchOptimizer,
+        TorchReference,
+        TorchTensor,
+        TorchType,
+    )
     from .types import NoteItem
 
     Given: TypeAlias = tuple[Any, ...]  # Any: what a call of PyTorch is given
@@ -238,6 +248,8 @@ class Watch:
         # By the address of a weak reference to a storage: how a weight is read without a layer, and whose gradient it holds.
         self._read: dict[int, tuple[Torch, str]] = {}
         self._held: dict[int, tuple[Torch, str]] = {}
+        # Tensors of no module and no optimizer that the latest pass that was looked at has given gradients.
+        self._leaves: list[TorchReference] = []
         self._threads = 0
         self.process = os.getpid()
         self._handles: list[Torch] = []
@@ -269,6 +281,7 @@ class Watch:
             return
         if self._backward:
             self._safely(self._after_backward)
+        self._safely(self._see_leaves)
         self._safely(self._try_twins)
         if self.failed:
             self._recorder.mark(MARKER, f"not recorded: {self.failed} operators that could not be described", None)
@@ -387,6 +400,8 @@ class Watch:
         else:
             if not self._backward:
                 self._backward = True
+                if is_due(self._passes + 1):
+                    self._safely(lambda: self._look_for_leaves(current))
                 # While gradients are there: the program may end, or set them to zero, without another operator.
                 self.torch.autograd.Variable._execution_engine.queue_callback(_weakly(self, Watch._backward_ended))
             lane, sequence = "backward", current._sequence_nr()
@@ -541,6 +556,27 @@ class Watch:
         self._recorder.foreign_role(part, role, owner, before)
 
     # Gradients and optimizers
+
+    def _look_for_leaves(self, node: Torch) -> None:
+        """Learn of tensors that get gradients and that neither a module nor an optimizer has told of since the look before."""
+        self._name_leaves()
+        self._leaves = [weakref.ref(one) for one in leaves_behind(node) if not self.names.knows(one)]
+
+    def _name_leaves(self) -> None:
+        """Give the tensors that were found the names of the program's variables."""
+        for number, reference in enumerate(self._leaves):
+            leaf = reference()
+            if leaf is not None and not self.names.knows(leaf):
+                self.names.learn_owners([leaf], self.torch.nn.Module)
+                name = self.names.parameter(leaf, variable_of(leaf) or f"parameter{number}")
+                self._assign(leaf, "parameter", name)
+
+    def _see_leaves(self) -> None:
+        """See the gradients of tensors that only one pass has reached."""
+        unknown = [one for one in (reference() for reference in self._leaves) if one is not None and not self.names.knows(one)]
+        self._name_leaves()
+        for leaf in unknown:
+            self._see_gradient(leaf, self.names.parameter(leaf, "parameter"), self.names.kind(leaf))
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:

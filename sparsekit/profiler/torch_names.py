@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .torch_types import TorchModule, TorchReference, TorchTensor
+    from types import FrameType
 
-__all__ = ["Names"]
+    from .torch_types import Torch, TorchModule, TorchReference, TorchTensor
+
+__all__ = ["Names", "leaves_behind", "variable_of"]
 
 
 class Names:
@@ -163,3 +166,31 @@ def _outermost(kind: type) -> list[TorchModule]:
     modules: list[TorchModule] = [one for one in gc.get_objects() if type(one) in kinds and "_modules" in one.__dict__]
     inner = {id(part) for one in modules for part in one.__dict__["_modules"].values()}
     return [one for one in modules if id(one) not in inner]
+
+
+def leaves_behind(node: Torch) -> list[TorchTensor]:
+    """The tensors that a backward pass from a node of the graph gives gradients, in the order in which they are reached."""
+    found: dict[int, TorchTensor] = {}
+    seen: set[Torch] = set()
+    left = [node]
+    while left:
+        one = left.pop()
+        if one not in seen:
+            seen.add(one)
+            leaf = getattr(one, "variable", None)  # of the nodes that add to a gradient
+            if leaf is not None:
+                found[id(leaf)] = leaf
+            left += [following for following, _ in one.next_functions if following is not None]
+    return list(found.values())
+
+
+def variable_of(tensor: TorchTensor) -> str:
+    """The variable that holds a tensor in the program that runs now; empty if none does."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] not in ("torch", "sparsekit"):
+            for name, value in list(frame.f_locals.items()):
+                if value is tensor:
+                    return name
+        frame = frame.f_back
+    return ""

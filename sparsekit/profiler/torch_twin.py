@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     #: An operator that the program applies to the gradient, and its arguments.
     Use: TypeAlias = tuple[TorchFunction, tuple[TorchArgument, ...], TorchOptions]
 
-__all__ = ["GRADIENT", "LIKE_GRADIENT", "TRIED", "Subject", "as_template", "optimizer_of", "sparse_way"]
+__all__ = ["GRADIENT", "LIKE_GRADIENT", "OWN_OPTIMIZER", "TRIED", "Subject", "as_template", "optimizer_of", "sparse_way"]
 
 #: Name of the span in which a twin is tried; its arguments are the parameter and what to write, empty if nothing works.
 TRIED = "sparse gradient tried"
+
+#: What is advised for a weight whose optimizer refuses a sparse gradient.
+OWN_OPTIMIZER = "an optimizer of its own"
 
 #: Rows and columns of a twin's weight, and its steps, in the first half of which every row is looked up.
 ROWS, WIDTH, STEPS = 8, 2, 24
@@ -41,6 +44,8 @@ GRADIENT, LIKE_GRADIENT = "the gradient", "a tensor of its shape"
 
 #: Why an optimizer is not advised that takes sparse gradients.
 _GROWS = "the state of its optimizer would grow with every batch"
+
+_CALLS_BACK = "its optimizer calls the program for gradients, and keeps those of all weights as one dense tensor"
 
 #: Options of the layers, beside sizes and ``sparse``.
 _EMBEDDING = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq")
@@ -120,7 +125,7 @@ def sparse_way(torch: Torch, subject: Subject, optimizer: Optimizer | None, uses
             if not number:
                 return f"{words} {code}. {kind.__name__} takes its gradient.", ""
             lazy = " It moves only rows that the batch reaches." if kind is torch.optim.SparseAdam else ""
-            return f"{words} {code}, and give its weight an optimizer of its own, {_written(kind, options)}.{lazy}", ""
+            return f"{words} {code}, and give its weight {OWN_OPTIMIZER}, {_written(kind, options)}.{lazy}", ""
     return "", reasons[0]
 
 
@@ -191,6 +196,9 @@ def _trained(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optim
     names = inspect.signature(kind.__init__).parameters
     made = kind([{"params": [twin.weight], **settings}], **{key: one for key, one in settings.items() if key in names})
     step, sizes = inspect.unwrap(kind.step), []  # without the hooks of the program, which are not about the twin
+    closure = inspect.signature(step).parameters.get("closure")
+    if closure is not None and closure.default is closure.empty:
+        return _CALLS_BACK
     for number in range(STEPS):
         twin.weight.grad = None
         numbers = torch.tensor([number, number + 1, number + 3, number + 1], device=subject.device) % ROWS

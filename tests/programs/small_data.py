@@ -193,3 +193,88 @@ def movielens_100k(folder):
     """The file ``u.data``, where the program looks for it."""
     movielens_lines(folder, "data/ml-100k/u.data", "\t")
     _write(os.path.join(folder, "data", "ml-100k.zip"), [])
+
+
+def triples_of_names(folder, path, entities=3000, relations=8, triples=4000):
+    """Triples of a head, a relation and a tail, to train, validate and test with, and the numbers of their names."""
+    random = np.random.RandomState(13)
+    heads, kinds = random.randint(0, entities, triples), random.randint(0, relations, triples)
+    lines = [f"e{head}\tr{kind}\te{(head * (kind + 2) + 7 * kind) % entities}"
+             for head, kind in zip(heads, kinds, strict=True)]
+    for name, part in (("train", lines[:-80]), ("valid", lines[-80:-40]), ("test", lines[-40:])):
+        _write(os.path.join(folder, path, f"{name}.txt"), part)
+    for name, letter, count in (("entities", "e", entities), ("relations", "r", relations)):
+        _write(os.path.join(folder, path, f"{name}.dict"), [f"{number}\t{letter}{number}" for number in range(count)])
+
+
+def movielens_1m(folder):
+    """The file ``ratings.dat``, eight ratings of each user, and the folder for models."""
+    lines = [f"{user}::{(user * 37 + 131 * rated) % 1200 + 1}::{1 + (user + rated) % 5}::{rated}"
+             for user in range(1, 401) for rated in range(8)]
+    _write(os.path.join(folder, "src", "data", "ml-1m", "ratings.dat"), lines)
+    os.makedirs(os.path.join(folder, "src", "checkpoints"), exist_ok=True)
+
+
+def cora(folder, nodes=1600, words=300, edges=4000):
+    """The files of Cora: words and topic of each paper, and which papers cite which."""
+    random = np.random.RandomState(14)
+    topics = random.randint(0, 7, nodes)
+    stored = random.rand(nodes, words) < np.where(np.arange(words) % 7 == topics[:, None], 0.06, 0.01)
+    lines = ["\t".join([str(number), *map(str, row.astype(int)), f"topic{topic}"])
+             for number, (row, topic) in enumerate(zip(stored, topics, strict=True))]
+    _write(os.path.join(folder, "data", "cora", "cora.content"), lines)
+    ends = random.randint(0, nodes, (edges, 2))
+    _write(os.path.join(folder, "data", "cora", "cora.cites"), [f"{one}\t{other}" for one, other in ends])
+
+
+def users_and_items(folder, users=1500, items=4000):
+    """The files that a variational autoencoder for recommendations makes of MovieLens."""
+    random = np.random.RandomState(15)
+    place = os.path.join(folder, "ml-20m", "pro_sg")
+    _write(os.path.join(place, "unique_sid.txt"), list(map(str, range(items))))
+    rows = [f"{user},{(user * 31 + 7 * int(item)) % items}" for user in range(users) for item in random.randint(0, 200, 20)]
+    _write(os.path.join(place, "train.csv"), ["uid,sid", *rows])
+    for number, name in enumerate(("validation", "test")):
+        for part in "re":  # what is known of a user, and what is held out
+            rows = [f"{users + 100 * number + user},{item}" for user in range(100) for item in random.randint(0, items, 10)]
+            _write(os.path.join(place, f"{name}_t{part}.csv"), ["uid,sid", *rows])
+
+
+def titles_by_topic(folder, path="THUCNews", rows=4000):
+    """Titles with the number of their topic, which their characters tell."""
+    random = np.random.RandomState(16)
+    data = os.path.join(folder, path, "data")
+    for name, count in (("train", rows), ("dev", 256), ("test", 256)):
+        topics = random.randint(0, 4, count)
+        lines = ["".join(chr(0x4e00 + 600 * topic + int(place)) for place in random.randint(0, 800, 12)) + f"\t{topic}"
+                 for topic in topics]
+        _write(os.path.join(data, f"{name}.txt"), lines)
+    _write(os.path.join(data, "class.txt"), [f"topic{number}" for number in range(4)])
+    os.makedirs(os.path.join(folder, path, "saved_dict"), exist_ok=True)
+
+
+def running_text(folder, path="input.txt", lines=3000, words=2500):
+    """Lines of words, each word many times."""
+    _write(os.path.join(folder, path), list(_sentences(lines, 17, vocabulary(words), 30)))
+
+
+def ratings_of_users(folder, users=600, items=3000):
+    """Lines of a user, an item and a rating, in the order of time, to train and to test with."""
+    random = np.random.RandomState(18)
+    for name, first, count in (("train", 0, 14), ("test", 14, 4)):
+        lines = [f"{user} {(user * 13 + 11 * (first + place) + int(random.randint(3))) % items} 1.0"
+                 for user in range(users) for place in range(count)]
+        _write(os.path.join(folder, "datasets", "ml1m", "test", f"{name}.txt"), lines)
+
+
+def numbers_of_tokens(folder, path="data/tiny", tokens=60000, words=5000):
+    """Texts as numbers of 16 bits, to train and to validate with."""
+    random = np.random.RandomState(19)
+    os.makedirs(os.path.join(folder, path), exist_ok=True)
+    for name, count in (("train", tokens), ("val", tokens // 10)):
+        chosen = np.minimum(random.zipf(1.3, count) - 1, words - 1).astype(np.uint16)
+        chosen.tofile(os.path.join(folder, path, f"{name}.bin"))
+
+
+def nothing(folder):
+    """No files: the program makes its data, or has them."""

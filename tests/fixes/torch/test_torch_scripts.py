@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -130,14 +132,23 @@ for number in range(9):
     optimizer.step()
 '''
 
+BY_HAND = SGD.replace("optimizer.zero_grad()", "model.zero_grad()").replace("    optimizer.step()", '''    with torch.no_grad():
+        for weight in model.parameters():
+            weight -= 0.1 * weight.grad''').replace("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n", "")
+
+UNSEEDED = SGD.replace("tokens, labels = batch(number)", '''numbers = numpy.random.default_rng()
+    tokens, labels = torch.from_numpy(numbers.integers(0, ROWS, (32, 6))), torch.arange(32) % 3''').replace(
+        "model = Model()", "import numpy\nnumpy.random.seed()\nmodel = Model()")
+
 #: Name -> the script, its arguments, and what its patch has.
 MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0.1"), "sparse=True"),
           "imported": (IMPORTED, (), "sparse=True"), "thread": (THREAD, (), "sparse=True"),
           "accumulated": (ACCUMULATED, (), "sparse=True"), "processes": (PROCESSES, (), "sparse=True"),
+          "by hand": (BY_HAND, (), "sparse=True"), "unseeded": (UNSEEDED, (), "sparse=True"),
           "hot": (HOT, (), "F.embedding(tokens[:, 0], weight)")}
 
 #: Those that are run every time: a process takes seconds to import PyTorch.
-QUICK = ("argparse", "imported")
+QUICK = ("by hand", "imported")
 
 
 def port():
@@ -184,6 +195,46 @@ def test_a_fix_that_grows_or_that_pytorch_refuses_is_refused(fix, tmp_path):
     assert "refused" in printed.out
     assert "linalg_vector_norm" in printed.out
     assert not (tmp_path / "train.patch").exists()
+
+
+@pytest.mark.parametrize(("line", "words"), [
+    ("model.first.weight.grad.numpy()", "after 41 steps: The step raises TypeError: can't convert Sparse layout tensor"),
+    pytest.param("optimizer.param_groups[0].update(weight_decay=0.1)", "RuntimeError: add(sparse, dense) is not supported",
+                 marks=pytest.mark.thorough),
+    pytest.param("sys.exit(int(model.first.weight.grad.is_sparse))", "after 41 steps: it ends with status 1",
+                 marks=pytest.mark.thorough)])
+def test_a_fix_that_fails_after_many_steps_is_refused(fix, tmp_path, line, words):
+    _, printed = fix(SGD.replace("range(9)", "range(60)") + f"    if number == 40:\n        {line}\n")
+    assert "refused" in printed.out
+    assert words in printed.out
+    assert not (tmp_path / "train.patch").exists()
+
+
+def test_a_fix_that_holds_was_compared_to_the_end_of_the_script(fix):
+    _, printed = fix(SGD.replace("range(9)", "range(60)"))
+    assert "60 steps: " in printed.out
+
+
+def test_a_script_that_reads_its_input_gets_it_in_each_run(fix, monkeypatch):
+    text = SGD.replace("model = Model()", "assert input('which? ') == 'this'\nmodel = Model()")
+    _, printed = fix(text)
+    assert "No fix was tried. The script reads its input" in printed.out
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"this\n")))
+    _, printed = fix(text)
+    assert " holds " in printed.out
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_a_file_keeps_its_encoding_and_the_ends_of_its_lines(fix, tmp_path, ends):
+    text = ("# -*- coding: latin-1 -*-\n# na\xefve" if ends == "\n" else "\ufeff") + HEAD + SGD
+    before = text.replace("\n", ends).encode("latin-1" if ends == "\n" else "utf-8")
+    (tmp_path / "old.py").write_bytes(before)
+    assert main(["fix", "--apply", "old.py"]) == 0
+    after = (tmp_path / "old.py").read_bytes()
+    assert after == before.replace(b"EmbeddingBag(ROWS, 8)", b"EmbeddingBag(ROWS, 8, sparse=True)")
+    (tmp_path / "old.py").write_bytes(before)
+    subprocess.run(["git", "apply", "old.patch"], cwd=tmp_path, check=True)
+    assert (tmp_path / "old.py").read_bytes() == after
 
 
 def test_what_cannot_be_judged_is_said_in_one_sentence(fix):

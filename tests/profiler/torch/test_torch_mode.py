@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
+import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -403,6 +407,46 @@ def test_a_script_is_profiled_with_pytorch(torch, tmp_path, monkeypatch, capsys)
     assert "aten::embedding_dense_backward" in printed
     assert "5 of 9,000 rows" in printed
     assert "train.py:3" in printed
+
+
+def test_a_script_whose_modules_import_pytorch_is_profiled_with_it_and_may_change_the_folder(torch, tmp_path):
+    (tmp_path / "own_model.py").write_text("import torch\ndef train():\n    emb = torch.nn.Embedding(9000, 8)\n"
+                                           "    emb(torch.arange(5)).sum().backward()\n", encoding="utf-8")
+    (tmp_path / "train.py").write_text("import os\nfrom own_model import train\nos.mkdir('other')\nos.chdir('other')\ntrain()\n",
+                                       encoding="utf-8")
+    for words in (["train.py"], ["-m", "train"]):
+        shutil.rmtree(tmp_path / "other", ignore_errors=True)
+        done = subprocess.run([sys.executable, "-m", "sparsekit", "profile", *words], cwd=tmp_path, capture_output=True,
+                              text=True, env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])})
+        assert done.returncode == 0
+        assert "5 of 9,000 rows" in done.stderr
+        assert "Look here first: the gradient of" in done.stderr
+        assert (tmp_path / "train.npz").exists()
+        (tmp_path / "train.npz").unlink()
+
+
+def test_the_profile_of_a_script_in_which_all_is_sparse_says_so(torch, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text("import torch\nemb = torch.nn.Embedding(9000, 8, sparse=True)\n"
+                                "emb(torch.arange(5)).sum().backward()\n", encoding="utf-8")
+    assert cli.main(["profile", "train.py"]) == 0
+    assert ("Nothing to look at first: of 1 gradient of 4.10 kB or more, none is dense and mostly zero, and no sparse tensor "
+            "became dense. Operators on sparse tensors move") in capsys.readouterr().err
+
+
+def test_tensors_of_no_module_and_no_optimizer_have_the_names_of_their_variables(torch):
+    table, one_pass = torch.randn(9000, 8, requires_grad=True), torch.randn(8000, 8, requires_grad=True)
+    with mx.Profiler(torch=True) as prof:
+        for number in range(3):
+            table[torch.arange(number, number + 5)].square().sum().backward()
+            with torch.no_grad():
+                table -= 0.1 * table.grad
+            table.grad = None
+        one_pass[torch.arange(7)].sum().backward()
+    rows = {row["parameter"]: row for row in prof.table(of="gradients").rows}
+    assert set(rows) == {"table", "one_pass"}
+    assert (rows["table"]["most"], rows["one_pass"]["most"]) == (5, 7)
+    assert {found.where for found in prof.advice() if found.rule == "zero_rows"} == {"gradient of table", "gradient of one_pass"}
 
 
 def test_a_version_that_is_too_old_is_refused(torch, monkeypatch):

@@ -13,17 +13,17 @@ from ..callback import BatchEndParam
 from .checks import listed
 
 if TYPE_CHECKING:
-    from ..io import DataIter
+    from ..io import DataBatch, DataIter
     from ..metric.base import EvalMetric
     from ..metric.types import MetricLike
     from .base_module import BaseModule
-    from .types import Batch, Callbacks, Monitor, RowIds
+    from .types import Callbacks, Monitor, RowIds
 
 __all__ = ["FitLoop"]
 
 
 @dataclass(eq=False, repr=False)
-class FitLoop(EpochLoop["Batch", None]):
+class FitLoop(EpochLoop["DataBatch", None]):
     """Trains a module, and scores it after each epoch; the fields are the arguments of ``fit``.
 
     The next batch is fetched before the callbacks of a batch are called, so that the module can prepare for it.
@@ -46,7 +46,7 @@ class FitLoop(EpochLoop["Batch", None]):
         self._start = time.time()
         self.eval_metric.reset()
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[DataBatch]:
         """The batches of an epoch, of which ``step`` fetches the next one."""
         self._left = iter(self.train_data)
         self._next: Any = next(self._left, None)
@@ -57,7 +57,7 @@ class FitLoop(EpochLoop["Batch", None]):
         while self._next is not None:
             yield self._next
 
-    def step(self, batch: Batch) -> None:
+    def step(self, batch: DataBatch) -> None:
         """Train on a batch, add it to the metric, and prepare for the next one."""
         if self.monitor is not None:
             self.monitor.tic()
@@ -71,7 +71,7 @@ class FitLoop(EpochLoop["Batch", None]):
         if self._next is None:  # before the callbacks, which may reset the metric
             self._found = self.eval_metric.get_global_name_value()
 
-    def batch_end(self, batch: Batch, outcome: None) -> None:
+    def batch_end(self, batch: DataBatch, outcome: None) -> None:
         """Call the callbacks."""
         epoch, nbatch = self.epochs_done, self.batches_done - 1
         for callback in [] if self.module._skips else listed(self.batch_end_callback):

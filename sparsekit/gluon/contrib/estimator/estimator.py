@@ -115,7 +115,6 @@ class Estimator:
         self.max_epoch: int | None = None
         self.max_batch: int | None = None
         self.batch_axis = 0
-        self._train_data: DataLoader | None = None
         self._handlers: list[EventHandler] = []
         self._loop: FitLoop | None = None
         self._resumed: dict[str, Any] | None = None
@@ -127,11 +126,11 @@ class Estimator:
         self._shapes: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or a pickle has: all but the data, the handlers and the compiled step of the last run.
+        """What a copy or a pickle has: all but the handlers, the loop and the compiled step of the last run.
 
         The copy's logger has the same level, and writes to standard output.
         """
-        left: dict[str, Any] = {"_train_data": None, "_handlers": [], "_due": [], "_update": None, "_made": None, "_loop": None}
+        left: dict[str, Any] = {"_handlers": [], "_due": [], "_update": None, "_made": None, "_loop": None}
         return {**vars(self), **left, "logger": self.logger.level}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -230,8 +229,7 @@ class Estimator:
         if (not epochs) == (not batches):
             raise ParameterError("Fit only support exactly one type of iteration, train by number of epochs or number of "
                                  "batches.", hint="give one of epochs= and batches=.")
-        self.max_epoch, self.max_batch, self.batch_axis, self._train_data = epochs, batches, batch_axis, train_data
-        self._due = []
+        self.max_epoch, self.max_batch, self.batch_axis, self._due = epochs, batches, batch_axis, []
         self._handlers = self._prepared(val_data, event_handlers)
         self._update = self._fused_update()
         loop = self._loop = FitLoop(self, self._handlers, train_data, batch_axis)

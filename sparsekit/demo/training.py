@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import itertools
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import autograd, gluon
+from ..base.epoch_loop import EpochLoop
 from ..examples.beside import Beside, beside
 from ..io import LibSVMIter
 from .interrupt import check
@@ -163,23 +164,39 @@ def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Se
     The model is new so that its accuracy does not depend on the number of batches that were compared.
     """
     gc.collect()
-    run = TrainingRun(variant, settings)
-    source, tests = reader(train_path, settings), reader(test_path, settings, testing=True)
-    accuracies: list[float] = []
-    losses: list[float] = []
-    batches, gradient, rows = 0, 0, 0
-    for epoch in range(settings.epochs):
-        source.reset()
-        sums = []
-        for batch in source:
-            sums.append(float(run.step(batch).asnumpy().mean()))
-            if not epoch:  # the next ones begin elsewhere in the data
-                gradient, rows = max(gradient, run.gradient_bytes()), max(rows, run.model[0].weight.grad().indices.size)
-        batches += len(sums)
-        losses.append(statistics.fmean(sums))
-        accuracies.append(accuracy(run.predict, tests))
-        shown.advance(f"epoch {epoch + 1}: test accuracy {100 * accuracies[-1]:.1f} %")
-    return Trained(accuracies, losses, batches, gradient, rows)
+    run = _WholeRun(variant, settings, train_path, test_path, shown)
+    run.run(settings.epochs)
+    return Trained(run.accuracies, run.losses, run.steps_done, run.gradient, run.rows)
+
+
+class _WholeRun(TrainingRun, EpochLoop["DataBatch", "NDArray"]):
+    """Trains on all batches of a file, and tests after each epoch."""
+
+    def __init__(self, variant: Variant, settings: Settings, train_path: str, test_path: str, shown: Stage) -> None:
+        super().__init__(variant, settings)
+        self.source, self.tests, self.shown = reader(train_path, settings), reader(test_path, settings, testing=True), shown
+        self.accuracies: list[float] = []
+        self.losses: list[float] = []
+        self.gradient = self.rows = 0
+
+    def batches(self) -> Iterable[DataBatch]:
+        """The batches of the file."""
+        self.source.reset()
+        self._means: list[float] = []
+        return self.source
+
+    def batch_end(self, batch: DataBatch, outcome: NDArray) -> None:
+        """Note the loss, and in the first epoch the gradient; the next ones begin elsewhere in the data."""
+        self._means.append(float(outcome.asnumpy().mean()))
+        if not self.epochs_done:
+            self.gradient = max(self.gradient, self.gradient_bytes())
+            self.rows = max(self.rows, self.model[0].weight.grad().indices.size)
+
+    def epoch_end(self) -> None:
+        """Test the model."""
+        self.losses.append(statistics.fmean(self._means))
+        self.accuracies.append(accuracy(self.predict, self.tests))
+        self.shown.advance(f"epoch {self.epochs_done}: test accuracy {100 * self.accuracies[-1]:.1f} %")
 
 
 def accuracy(predict: Callable[[Any], Any], source: DataIter) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import autograd, gluon, nd, profiler, random
 from ..base.config import config
+from ..base.epoch_loop import EpochLoop
 from ..base.errors import ShapeError, SparsekitError, expected
 from ..base.formatting import format_ratio
 from ..cli import check_writable
@@ -64,10 +65,11 @@ def split_validation(columns: Sequence[Any], test: Sequence[Any], **facts: objec
     return Split(tuple(column[:cut] for column in columns), tuple(column[cut:] for column in columns), tuple(test), facts)
 
 
-class Example(ABC):
+class Example(EpochLoop[Any, Any]):
     """A model, its data and its training; each example is a subclass.
 
-    Subclasses define ``load``, ``build`` and ``describe``, and may override the rest.
+    Subclasses define ``load``, ``build`` and ``describe``, and may override the rest.  An epoch is a loop over ``batches`` that
+    calls ``step``.
 
     Parameters
     ----------
@@ -173,13 +175,19 @@ class Example(ABC):
         """Return the bytes of all gradients."""
         return sum(int(one.grad()._store.nbytes) for one in self.model.collect_params().values() if one.grad_req != "null")
 
+    def epoch_begin(self) -> None:
+        """Begin the mean of the loss."""
+        self._total, self._count = 0.0, 0
+
+    def batch_end(self, batch: Sequence[Any], outcome: NDArray) -> None:
+        """Add the losses of a batch."""
+        self._total += float(outcome.sum().asscalar())
+        self._count += outcome.size
+
     def epoch(self) -> float:
         """Train on every batch once and return the mean loss."""
-        total, count = 0.0, 0
-        for batch in self.batches():
-            loss = self.step(batch)
-            total, count = total + float(loss.sum().asscalar()), count + loss.size
-        return total / max(count, 1)
+        self.run_epoch()
+        return self._total / max(self._count, 1)
 
 
 class Result(NamedTuple):

@@ -45,13 +45,11 @@ class _Feed:
 
     def rewind(self) -> None:
         """Go back to the first row."""
-        self._at = 0
-        if self._held is None:
-            self._current, self._chunks = None, iter(self.reader)
-            left = self._skip
-            while left and (chunk := self._chunk()) is not None:
-                self._at = min(left, len(chunk))
-                left -= self._at
+        self._current, self._at, left = None, 0, self._skip
+        self._chunks = iter(self.reader if self._held is None else [self._held])
+        while left and (chunk := self._chunk()) is not None:
+            self._at = min(left, len(chunk))
+            left -= self._at
 
     def _chunk(self) -> Rows | None:
         """The chunk that contains the next row; None at the end of the file."""
@@ -63,14 +61,10 @@ class _Feed:
 
     def exhausted(self) -> bool:
         """Whether all rows have been taken."""
-        return self._at >= len(self._held) if self._held is not None else self._chunk() is None
+        return self._chunk() is None
 
     def take(self, count: int) -> Rows:
         """The next ``count`` rows, or fewer at the end of the file."""
-        if self._held is not None:
-            start = self._at
-            self._at = stop = min(start + count, len(self._held))
-            return self._held.part(start, stop)
         parts: list[Rows] = []
         while count and (chunk := self._chunk()) is not None:
             parts.append(chunk.part(self._at, min(self._at + count, len(chunk))))
@@ -176,12 +170,10 @@ class LibSVMIter(FileIter):
         if label is None:
             return [_Feed(data, held)]
         skip = data.rows_before()
-        if held is None and label.source.reopenable:
-            return [_Feed(data, held), _Feed(label, None, skip)]
-        labels = _held(label, limit)
-        if labels is None:
-            return [_Feed(data, held), _Feed(label, None, skip)]
-        return [_Feed(data, held), _Feed(label, labels.part(min(skip, len(labels)), len(labels)))]
+        labels = None if held is None and label.source.reopenable else _held(label, limit)
+        if labels is not None:
+            labels, skip = labels.part(min(skip, len(labels)), len(labels)), 0
+        return [_Feed(data, held), _Feed(label, labels, skip)]
 
     def reset(self) -> None:
         """Start the next epoch, after the rows that padded the last batch, else at the first row."""

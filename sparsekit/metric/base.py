@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .types import Arrays, MetricLike, Names
 
 
-__all__ = ["CompositeEvalMetric", "EvalMetric", "RecordedMetric", "alias", "check_label_shapes", "classes_at", "create", "pairs",
-           "register"]
+__all__ = ["CompositeEvalMetric", "EvalMetric", "LateMetric", "RecordedMetric", "alias", "check_label_shapes", "classes_at",
+           "create", "pairs", "register"]
 
 Result = TypeVar("Result")
 
@@ -197,6 +197,10 @@ class RecordedMetric(EvalMetric):
         self._local, self._global = self._local.joined(found), self._global.joined(found)
         self.num_inst += count
         self.global_num_inst += count
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        """Note the values."""
         self.sum_metric = self._local.value() * self.num_inst
         self.global_sum_metric = self._global.value() * self.global_num_inst
 
@@ -209,6 +213,32 @@ class RecordedMetric(EvalMetric):
         """Reset the local total."""
         self._local = self._record()
         super().reset_local()
+
+
+class LateMetric(RecordedMetric):
+    """Base of recorded metrics whose value is computed when it is asked for, rather than for each batch."""
+
+    def _sum_up(self) -> None:
+        """Note nothing."""
+
+    @property
+    def sum_metric(self) -> float:
+        """The value since the last ``reset_local``, times the count."""
+        return float(self._local.value() * self.num_inst)
+
+    @property
+    def global_sum_metric(self) -> float:
+        """The value since the last ``reset``, times the count."""
+        return float(self._global.value() * self.global_num_inst)
+
+    def reset(self) -> None:
+        """Reset the local and the global total."""
+        self.global_num_inst, self._global = 0, self._record()
+        self.reset_local()
+
+    def reset_local(self) -> None:
+        """Reset the local total."""
+        self.num_inst, self._local = 0, self._record()
 
 
 def _zipped(name: Sequence[str] | str, value: float | Sequence[float]) -> list[tuple[str, Any]]:

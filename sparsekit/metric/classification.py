@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from ..base.errors import ParameterError, ShapeError, UnknownNameError, expected
-from .base import EvalMetric, RecordedMetric, alias, check_label_shapes, classes_at, pairs, register
+from .base import EvalMetric, LateMetric, RecordedMetric, alias, check_label_shapes, classes_at, pairs, register
 
 if TYPE_CHECKING:
 
@@ -17,6 +18,19 @@ if TYPE_CHECKING:
 
 
 __all__ = ["F1", "MCC", "PCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihood", "Perplexity", "TopKAccuracy"]
+
+
+def _classes(labels: Arrays, preds: Arrays, axis: int) -> Iterator[tuple[Array, Array]]:
+    """Pairs of classes and predicted classes, one-dimensional; the largest of scores along ``axis`` is that of the class."""
+    for label, pred in pairs(labels, preds):
+        if pred.shape != label.shape:
+            if not -pred.ndim <= axis < pred.ndim:
+                raise ShapeError(f"axis={axis} is out of range for predictions of shape {pred.shape}.",
+                                 hint="pass the axis of the classes, or predicted classes with the shape of the labels.")
+            pred = pred.argmax(axis=axis)
+        label, pred = label.astype(np.int64).ravel(), pred.astype(np.int64).ravel()
+        check_label_shapes(label, pred)
+        yield label, pred
 
 
 @register
@@ -48,14 +62,7 @@ class Accuracy(EvalMetric):
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Add a batch of classes, and of predicted classes or scores (batch, classes, …)."""
-        for label, pred in pairs(labels, preds):
-            if pred.shape != label.shape:
-                if not -pred.ndim <= self.axis < pred.ndim:
-                    raise ShapeError(f"axis={self.axis} is out of range for predictions of shape {pred.shape}.",
-                                     hint="pass the axis of the classes, or predicted classes with the shape of the labels.")
-                pred = pred.argmax(axis=self.axis)
-            label, pred = label.astype(np.int64).ravel(), pred.astype(np.int64).ravel()
-            check_label_shapes(label, pred)
+        for label, pred in _classes(labels, preds, self.axis):
             self._add(int((pred == label).sum()), len(pred))
 
 
@@ -218,7 +225,7 @@ class MCC(_Binary):
 
 
 @register
-class PCC(RecordedMetric):
+class PCC(LateMetric):
     """Matthews' correlation coefficient of any number of classes: J. Gorodkin 2004, doi:10.1016/j.compbiolchem.2004.09.006.
 
     Parameters
@@ -239,35 +246,10 @@ class PCC(RecordedMetric):
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Add a batch of classes, and of predicted classes or scores (batch, classes)."""
         found = _Confusion()
-        for label, pred in pairs(labels, preds):
-            if pred.shape != label.shape:
-                pred = pred.argmax(axis=1)
-            label, pred = label.astype(np.int64).ravel(), pred.astype(np.int64).ravel()
-            check_label_shapes(label, pred)
+        for label, pred in _classes(labels, preds, 1):
             if len(label):
                 found = found.joined(_Confusion.of(label, pred))
-        self._local, self._global = self._local.joined(found), self._global.joined(found)
-        self.num_inst += 1
-        self.global_num_inst += 1
-
-    @property
-    def sum_metric(self) -> float:
-        """The coefficient times the number of batches."""
-        return float(self._local.value() * self.num_inst)
-
-    @property
-    def global_sum_metric(self) -> float:
-        """The coefficient times the number of batches, since the last ``reset``."""
-        return float(self._global.value() * self.global_num_inst)
-
-    def reset(self) -> None:
-        """Reset the local and the global total."""
-        self.global_num_inst, self._global = 0, self._record()
-        self.reset_local()
-
-    def reset_local(self) -> None:
-        """Reset the local total."""
-        self.num_inst, self._local = 0, self._record()
+        self._join(found, 1)
 
 
 @register

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..base.errors import DTypeError, ShapeError, expected
-from .base import EvalMetric, check_label_shapes, pairs, register
+from .base import LateMetric, check_label_shapes, pairs, register
 
 if TYPE_CHECKING:
 
@@ -35,11 +35,13 @@ class _Ranking:
         self.pending: list[_Scores] = []
         self.size = 0
 
-    def add(self, scores: _Scores) -> None:
+    def joined(self, scores: _Scores) -> _Ranking:
+        """This ranking, with the scores of a batch."""
         self.pending.append(scores)
         self.size += len(scores.values)
         if self.size > PENDING and len(self.pending) > 1:
             self.merge()
+        return self
 
     def merge(self) -> _Scores:
         """Merge everything into distinct scores in ascending order with their counts."""
@@ -49,7 +51,7 @@ class _Ranking:
         self.pending, self.size = [_Scores(values, *counts)], 0
         return self.pending[0]
 
-    def area(self) -> float:
+    def value(self) -> float:
         """The fraction of pairs of a positive and a negative with the higher score for the positive; ties count half."""
         if not self.pending:
             return float("nan")
@@ -60,7 +62,7 @@ class _Ranking:
 
 
 @register
-class AUC(EvalMetric):
+class AUC(LateMetric):
     """The area under the ROC curve of two classes, exact over all batches; not in MXNet.
 
     The area is the fraction of pairs of a positive and a negative sample with the higher score for the positive, where ties
@@ -80,6 +82,7 @@ class AUC(EvalMetric):
     """
 
     larger_is_better = True
+    _record = _Ranking
 
     def __init__(self, name: str = "auc", output_names: Names = None, label_names: Names = None) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=True)
@@ -98,34 +101,12 @@ class AUC(EvalMetric):
             if np.isnan(scores).any():
                 raise DTypeError("The scores of AUC must not be nan.", hint="check whether the training diverged.")
             found = _Scores(scores.astype(np.float64), (label == 0).astype(np.int64), (label == 1).astype(np.int64))
-            self._ranking.add(found)
-            self._global_ranking.add(found)
-            self.num_inst += len(label)
-            self.global_num_inst += len(label)
-
-    @property
-    def sum_metric(self) -> float:
-        """The area times the number of samples, since the last ``reset_local``."""
-        return self._ranking.area() * float(self.num_inst)
-
-    @property
-    def global_sum_metric(self) -> float:
-        """The area times the number of samples, since the last ``reset``."""
-        return self._global_ranking.area() * float(self.global_num_inst)
+            self._join(found, len(label))
 
     def get(self) -> tuple[str, float]:
         """The name and the area since the last ``reset_local``."""
-        return self.name, self._ranking.area()
+        return self.name, self._local.value()
 
     def get_global(self) -> tuple[str, float]:
         """The name and the area since the last ``reset``."""
-        return self.name, self._global_ranking.area()
-
-    def reset(self) -> None:
-        """Reset the local and the global total."""
-        self._global_ranking, self.global_num_inst = _Ranking(), 0
-        self.reset_local()
-
-    def reset_local(self) -> None:
-        """Reset the local total."""
-        self._ranking, self.num_inst = _Ranking(), 0
+        return self.name, self._global.value()

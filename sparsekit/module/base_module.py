@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import metric
-from ..base.errors import DataFileError, DTypeError, ParameterError, ShapeError, UnsupportedError
+from ..base.errors import DTypeError, ParameterError, ShapeError, UnsupportedError
 from ..base.lazy import lazy
 from ..base.warn import warn_user
 from ..callback import BatchEndParam
@@ -19,7 +18,8 @@ from ..io import DataBatch, DataIter
 from ..ndarray import NDArray, array
 from ..ndarray.checkpoints import read_parameters, write_parameters
 from ..ndarray.functions import F
-from .checks import require
+from .checks import listed, require
+from .fit_loop import FitLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -134,49 +134,11 @@ class BaseModule:
         self.init_params(initializer=initializer, arg_params=arg_params, aux_params=aux_params,
                          allow_missing=allow_missing, force_init=force_init)
         self.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params)
-        validation_metric = eval_metric if validation_metric is None else validation_metric
-        eval_metric = metric.create(eval_metric)
-        for epoch in range(begin_epoch, num_epoch):
-            start = time.time()
-            for name, value in self._train(train_data, epoch, eval_metric, batch_end_callback, monitor, sparse_row_id_fn):
-                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
-            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - start)
-            self._end_epoch(epoch, [] if self._skips else _listed(epoch_end_callback))
-            if eval_data is not None:
-                for name, value in self.score(eval_data, validation_metric, score_end_callback=eval_end_callback,
-                                              batch_end_callback=eval_batch_end_callback, epoch=epoch):
-                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
-            train_data.reset()
-
-    def _train(self, train_data: DataIter, epoch: int, eval_metric: EvalMetric, batch_end_callback: Callbacks,
-               monitor: Monitor | None, sparse_row_id_fn: RowIds) -> list[tuple[str, Any]]:
-        """Make a step for every batch of an epoch; returns names and values of the metric over the epoch."""
-        eval_metric.reset()
-        batches = iter(train_data)
-        data_batch = next(batches, None)
-        if data_batch is None:
-            raise DataFileError("train_data must have at least one batch.",
-                                hint="check that it has at least batch_size rows, and call reset() after an epoch.")
-        self._prepare_first(data_batch, sparse_row_id_fn)
-        found: Any = []
-        nbatch = 0
-        while data_batch is not None:
-            if monitor is not None:
-                monitor.tic()
-            self._train_on(data_batch)
-            self._measure(eval_metric, data_batch)
-            next_data_batch = next(batches, None)
-            if next_data_batch is not None:
-                self.prepare(next_data_batch, sparse_row_id_fn=sparse_row_id_fn)
-            if monitor is not None:
-                monitor.toc_print()
-            if next_data_batch is None:
-                found = eval_metric.get_global_name_value()
-            for callback in [] if self._skips else _listed(batch_end_callback):
-                callback(BatchEndParam(epoch, nbatch, eval_metric, locals()))
-            data_batch = next_data_batch
-            nbatch += 1
-        return found
+        loop = FitLoop(self, train_data, eval_data, metric.create(eval_metric),
+                       eval_metric if validation_metric is None else validation_metric, epoch_end_callback, batch_end_callback,
+                       eval_end_callback, eval_batch_end_callback, monitor, sparse_row_id_fn)
+        loop.epochs_done = begin_epoch
+        loop.run(num_epoch)
 
     @property
     def _skips(self) -> bool:
@@ -242,10 +204,10 @@ class BaseModule:
         count = 0
         for nbatch, eval_batch in self._predict_batches(eval_data, num_batch, reset, sparse_row_id_fn):
             self._measure(eval_metric, eval_batch)
-            for callback in [] if self._skips else _listed(batch_end_callback):
+            for callback in [] if self._skips else listed(batch_end_callback):
                 callback(BatchEndParam(epoch, nbatch, eval_metric, locals()))
             count = nbatch + 1
-        for callback in _listed(score_end_callback):
+        for callback in listed(score_end_callback):
             callback(BatchEndParam(epoch, count, eval_metric, locals()))
         found: list[tuple[str, float]] = eval_metric.get_name_value()
         return found
@@ -449,10 +411,3 @@ class BaseModule:
                        optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Set the optimizer of the parameters."""
         raise self._undefined("init_optimizer")
-
-
-def _listed(callbacks: Callbacks) -> list[Any]:
-    """Callbacks as a list."""
-    if callbacks is None:
-        return []
-    return list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]

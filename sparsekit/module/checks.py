@@ -12,9 +12,10 @@ from ..io import DataDesc
 if TYPE_CHECKING:
     from ..base.context import Context
     from ..symbol.symbol import Symbol
+    from .types import Callbacks
 
 
-__all__ = ["check_input_names", "check_values", "described", "groups_of", "require", "warn_of_labels"]
+__all__ = ["check_input_names", "check_values", "described", "groups_of", "listed", "require", "warn_of_labels"]
 
 #: Attributes of a module that is prepared; the message if one is False, and the call that sets it.
 STEPS = {"binded": ("is not bound", "call bind(data_shapes, label_shapes) first."),
@@ -33,6 +34,13 @@ def require(module: object, *steps: str) -> None:
         if not getattr(module, step):
             what, hint = STEPS[step]
             raise ModuleStateError(f"The {type(module).__name__} {what}.", hint=hint)
+
+
+def listed(callbacks: Callbacks) -> list[Any]:
+    """Callbacks as a list."""
+    if callbacks is None:
+        return []
+    return list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
 
 
 def check_input_names(symbol: Symbol, names: list[str], kind: str, throw: bool) -> None:

@@ -15,7 +15,7 @@ from .checks import check_values, require
 from .steps import Steps, store_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ..kvstore import KVStoreBase
@@ -101,6 +101,10 @@ class ParameterModule(BaseModule):
         for held, given in pairs:
             if given is not None:
                 check_values(held, given, "parameter", allow_missing)
+        self._take(pairs, initializer)
+
+    def _take(self, pairs: Sequence[tuple[dict[str, Any], Any]], initializer: Callable[..., Any] | None) -> None:
+        """Copy values that are given to the parameters, have an initializer fill the others, and distribute all."""
         attrs = self._symbol.attr_dict()
         for held, given in pairs:
             for name, array in sorted(held.items()):
@@ -168,11 +172,7 @@ class ParameterModule(BaseModule):
         check_values(self._aux_params, aux_params, "auxiliary state", True, allow_extra)
         if self._params_dirty:
             self._sync()
-        for held, given in ((self._arg_params, arg_params), (self._aux_params, aux_params)):
-            for name, array in held.items():
-                if name in given and given[name] is not array:
-                    given[name].copyto(array)
-        self._distribute_params()
+        self._take([(self._arg_params, arg_params), (self._aux_params, aux_params)], None)
 
     # the optimizer
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..base.checks import amount_of, whole
 from ..base.context import cpu
+from ..base.epoch_loop import EpochLoop
 from ..base.errors import ParameterError, SparseFormatError, expected, shown
 from ..base.optional import scipy_part
 from ..base.progress import Progress
@@ -153,38 +155,14 @@ class _Estimator(BaseEstimator, abc.ABC):
         weights = _weighted(weights, factors, target)
         rows = slice(None) if trained is None else trained
         self._begin(X, target[rows], None if weights is None else weights[rows], random)
-        best, since, kept = -np.inf, 0, None
-        for _ in self._passes():
-            self._epoch(X, target, weights, random.permutation(X.shape[0] if trained is None else trained))
-            if held is None:
-                continue
-            places, given = held
-            score = self._score(self._outcome(X, places), target[places], given)
-            self.validation_scores_.append(score)
-            since = 0 if score > best + self.tol else since + 1
-            if score > best:
-                best, kept = score, self._weights()
-            if since >= self.n_iter_no_change:
-                break
-        else:
-            if held is not None:
-                warn_user(f"After max_iter={self.max_iter} passes the score on the rows that were set aside had not stopped "
-                          "improving: raise max_iter.", ConvergenceWarning)
+        passes = _Passes(self, X, target, weights, X.shape[0] if trained is None else trained, random, held)
+        if not passes.run(self.max_iter) and held is not None:
+            warn_user(f"After max_iter={self.max_iter} passes the score on the rows that were set aside had not stopped "
+                      "improving: raise max_iter.", ConvergenceWarning)
         self._check_finite()
-        if kept is not None:
-            self._set_weights(kept)
+        if passes.kept is not None:
+            self._set_weights(passes.kept)
         return self
-
-    def _passes(self) -> Iterator[int]:
-        """Count the passes of ``fit``, and show how many there have been."""
-        bar = Progress(type(self).__name__, self.max_iter, unit="epochs", shown=bool(self.progress))
-        bar.note = lambda: f"loss {self.loss_curve_[-1]:.4f}" if self.loss_curve_ else ""
-        try:
-            for number in range(self.max_iter):
-                yield number
-                bar.advance()
-        finally:
-            bar.close()
 
     def _fit_once(self, X: Rows, y: Values, sample_weight: Values | None) -> Self:
         """Make one pass through the rows; the first call begins the training."""
@@ -200,7 +178,7 @@ class _Estimator(BaseEstimator, abc.ABC):
             self._begin(X, target, weights, self._random)
         elif not hasattr(self, "_random"):
             self._random = check_random_state(self.random_state)
-        self._epoch(X, target, weights, self._random.permutation(X.shape[0]))
+        _Passes(self, X, target, weights, X.shape[0], self._random).run_epoch()
         self._check_finite()
         return self
 
@@ -257,24 +235,6 @@ class _Estimator(BaseEstimator, abc.ABC):
         if self.early_stopping:
             self.validation_scores_: list[float] = []
 
-    def _epoch(self, X: Rows, target: Array, weights: Array | None, order: Array) -> None:
-        """A pass through the rows in this order; those of one batch at a time are copied."""
-        total = share = 0.0
-        for part in self._parts(order.shape[0], self.batch_size):
-            chosen = order[part]
-            given = float(chosen.shape[0]) if weights is None else float(weights[chosen].sum())
-            if given == 0:
-                continue
-            label = [array(target[chosen], dtype=self._label_type or self._dtype)]
-            if weights is not None:
-                label.append(array(weights[chosen].reshape(-1, 1), dtype=self._dtype))
-            loss = self._step(self.net_.inputs(_array_of(X[chosen])), label, batch_size=given)  # type: ignore[arg-type]  # weights are any numbers
-            total, share = total + float(loss.asnumpy().sum(dtype=np.float64)), share + given
-        self.n_iter_ += 1
-        self.loss_curve_.append(total / share if share else 0.0)
-        if not np.isfinite(total):
-            self._check_finite()
-
     def _check_finite(self) -> None:
         """Raise, and drop the model, if weights or what the optimizer keeps of them have overflowed."""
         kept = [parameter.data() for parameter in self.net_.collect_params().values()]
@@ -286,14 +246,9 @@ class _Estimator(BaseEstimator, abc.ABC):
                                  hint=f"lower learning_rate={self.learning_rate}, or scale X and the targets, for instance with "
                                  "StandardScaler or MaxAbsScaler.")
 
-    @staticmethod
-    def _parts(rows: int, size: int) -> Iterator[slice]:
-        for start in range(0, rows, size):
-            yield slice(start, min(start + size, rows))
-
     def _outcome(self, X: Rows, places: Array | None = None) -> Array:
         """What the model computes of the rows, or of those at some places, (rows, outputs)."""
-        parts = self._parts(X.shape[0] if places is None else places.shape[0], ROWS)
+        parts = _parts(X.shape[0] if places is None else places.shape[0], ROWS)
         found = [self.net_(*self.net_.inputs(_array_of(X[part if places is None else places[part]]))).asnumpy() for part in parts]
         return np.concatenate(found)
 
@@ -358,6 +313,93 @@ class _Estimator(BaseEstimator, abc.ABC):
         check_is_fitted(self, "net_")
         found: Array = self.net_.bias.data().asnumpy()
         return found
+
+
+class _Passes(EpochLoop[Any, NDArray]):
+    """Passes of an estimator through rows, each in an order of its own; the rows of one batch at a time are copied.
+
+    Parameters
+    ----------
+    estimator : _Estimator
+    rows, target, weights : csr matrix, array, and array or None
+    places : int or array
+        The number of rows to train on, or their places.
+    random : RandomState
+        What orders are drawn from.
+    held : tuple of two arrays, optional
+        The places and weights of rows that each pass is scored on.
+
+    Attributes
+    ----------
+    kept : list of array, or None
+        The weights of the best pass, if there are scores.
+    """
+
+    _bar: Progress | None = None
+
+    def __init__(self, estimator: _Estimator, rows: Rows, target: Array, weights: Array | None, places: int | Array,
+                 random: np.random.RandomState, held: tuple[Array, Array] | None = None) -> None:
+        self.estimator, self.rows, self.target, self.weights = estimator, rows, target, weights
+        self.places, self.random, self.held = places, random, held
+        self.best, self.since = -np.inf, 0
+        self.kept: list[Array] | None = None
+
+    def run(self, epochs: int | None = None) -> bool:
+        """As in ``EpochLoop``, with a progress bar."""
+        estimator = self.estimator
+        with closing(Progress(type(estimator).__name__, epochs, unit="epochs", shown=bool(estimator.progress))) as bar:
+            bar.note = lambda: f"loss {estimator.loss_curve_[-1]:.4f}" if estimator.loss_curve_ else ""
+            self._bar = bar
+            return super().run(epochs)
+
+    def epoch_begin(self) -> None:
+        """Begin the mean of the loss."""
+        self.total = self.share = 0.0
+
+    def batches(self) -> Iterator[tuple[Array, float]]:
+        """The places of the rows of each batch, and the sum of their weights, which is not 0."""
+        order = self.random.permutation(self.places)
+        for part in _parts(order.shape[0], self.estimator.batch_size):
+            chosen = order[part]
+            given = float(chosen.shape[0]) if self.weights is None else float(self.weights[chosen].sum())
+            if given:
+                yield chosen, given
+
+    def step(self, batch: tuple[Array, float]) -> NDArray:
+        """Train on rows, and return their losses."""
+        (chosen, given), estimator = batch, self.estimator
+        label = [array(self.target[chosen], dtype=estimator._label_type or estimator._dtype)]
+        if self.weights is not None:
+            label.append(array(self.weights[chosen].reshape(-1, 1), dtype=estimator._dtype))
+        inputs = estimator.net_.inputs(_array_of(self.rows[chosen]))
+        found: NDArray = estimator._step(inputs, label, batch_size=given)  # type: ignore[arg-type]  # weights are any numbers
+        return found
+
+    def batch_end(self, batch: tuple[Array, float], outcome: NDArray) -> None:
+        """Add the losses to those of the pass."""
+        self.total, self.share = self.total + float(outcome.asnumpy().sum(dtype=np.float64)), self.share + batch[1]
+
+    def epoch_end(self) -> bool:
+        """Note the mean loss, and score the pass; True if the scores no longer improve."""
+        estimator = self.estimator
+        estimator.n_iter_ += 1
+        estimator.loss_curve_.append(self.total / self.share if self.share else 0.0)
+        if not np.isfinite(self.total):
+            estimator._check_finite()
+        stop = self.held is not None and self._score(*self.held)
+        if self._bar is not None and not stop:
+            self._bar.advance()
+        return stop
+
+    def _score(self, places: Array, given: Array) -> bool:
+        """Score the weights, and keep them if they are the best; whether the scores no longer improve."""
+        estimator = self.estimator
+        score = estimator._score(estimator._outcome(self.rows, places), self.target[places], given)
+        estimator.validation_scores_.append(score)
+        self.since = 0 if score > self.best + estimator.tol else self.since + 1
+        if score > self.best:
+            self.best, self.kept = score, estimator._weights()
+        return self.since >= estimator.n_iter_no_change
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -580,6 +622,11 @@ class FactorizationMachineRegressor(_Regressor, _Machine):
 
     To a linear model it adds the interactions of all pairs of columns, each the dot product of two vectors.
     """
+
+
+def _parts(rows: int, size: int) -> Iterator[slice]:
+    for start in range(0, rows, size):
+        yield slice(start, min(start + size, rows))
 
 
 def _brought(value: Rows | Values | None) -> Rows | Values | None:

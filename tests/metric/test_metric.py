@@ -98,7 +98,7 @@ def test_auc_keeps_distinct_scores_only(monkeypatch):
     metric = mx.metric.AUC()
     for start in range(0, 1000, 50):
         metric.update(mx.nd.array(labels[start:start + 50]), mx.nd.array(scores[start:start + 50], dtype="float64"))
-        assert sum(len(part.values) for part in metric._ranking.pending) <= 150
+        assert sum(len(part.values) for part in metric._local.pending) <= 150
     assert metric.get()[1] == pytest.approx(area_by_pairs(labels, scores), abs=1e-12)
 
 
@@ -121,6 +121,7 @@ def test_auc_refuses_what_has_no_area():
     ("mx.metric.F1(average='weighted')", mx.UnknownNameError),
     ("mx.metric.CompositeEvalMetric().get_metric(0)", mx.RowIndexError),
     ("mx.metric.Accuracy().update([[1, 2]], [[1, 2]])", mx.DTypeError),
+    ("mx.metric.PCC().update([mx.nd.array([0, 1])], [mx.nd.array([0, 1, 1])])", mx.ShapeError),
 ])
 def test_what_mxnet_lets_pass(call, error, names):
     with pytest.raises(error, match="Hint"):

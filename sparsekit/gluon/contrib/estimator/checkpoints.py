@@ -160,7 +160,9 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
 
     def _complete(self, estimator: Estimator, prefix: str) -> None:
         """Write the state of the run, which other handlers have changed meanwhile, and give the checkpoint its name."""
-        state = {"generation": self._generation, **estimator._state(),
+        loop = estimator._loop
+        assert loop is not None  # which completes checkpoints
+        state = {"generation": self._generation, **loop.kept(),
                  "digests": {kind: _digest(self._file(prefix + kind)) for kind in (UNFINISHED, ".states")}}
         arrays = state.pop("arrays")
         write_whole(self._file(prefix + ".run"), state_files.pack(state, arrays))

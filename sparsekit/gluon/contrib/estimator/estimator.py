@@ -5,11 +5,10 @@ from __future__ import annotations
 import copy
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....autograd import pause
-from ....base import rng
 from ....base.context import Context, cpu, gpu, num_gpus
 from ....base.entry import entry_classes
 from ....base.errors import InitializationError, ParameterError, UnsupportedError, expected
@@ -24,17 +23,15 @@ from ...loss import Loss
 from ...train_step import TrainStep
 from ...trainer import Trainer
 from ...user_python import is_ours, reason_in
-from . import run_state
 from .batch_processor import BatchProcessor
 from .event_handler import GradientUpdateHandler, LoggingHandler, MetricHandler, StoppingHandler, ValidationHandler
-from .events import BatchBegin, BatchEnd, EpochBegin, EpochEnd, EventHandler, TrainBegin, TrainEnd, listed_handlers
+from .events import BatchEnd, EventHandler, TrainBegin, TrainEnd, listed_handlers
+from .loops import EvaluationLoop, FitLoop, handlers_of
 from .utils import check_handler_metrics, listed_metrics, suggested_metric
 
 if TYPE_CHECKING:
-    from ....base.types import Array
     from ....initializer.types import InitLike
     from ....ndarray.ndarray import NDArray
-    from ...data.dataloader import Origin
     from .types import Given, Kind
 
 __all__ = ["Estimator"]
@@ -118,13 +115,9 @@ class Estimator:
         self.max_epoch: int | None = None
         self.max_batch: int | None = None
         self.batch_axis = 0
-        self._train_data: DataLoader | None = None
         self._handlers: list[EventHandler] = []
-        self._epochs = self._batches = self._total = 0
-        self._order: Origin | None = None  # what the order of this epoch was drawn from
-        self._stopped: list[str] = []  # the handlers that stop training, beside that of a number
+        self._loop: FitLoop | None = None
         self._resumed: dict[str, Any] | None = None
-        self._store: DistKVStore | None = None
         self._due: list[Callable[[], None]] = []
         self._update: GradientUpdateHandler | None = None
         self._updated = False
@@ -133,12 +126,11 @@ class Estimator:
         self._shapes: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or a pickle has: all but the data, the handlers and the compiled step of the last run.
+        """What a copy or a pickle has: all but the handlers, the loop and the compiled step of the last run.
 
         The copy's logger has the same level, and writes to standard output.
         """
-        left: dict[str, Any] = {"_train_data": None, "_handlers": [], "_due": [], "_update": None, "_made": None, "_order": None,
-                                "_store": None}
+        left: dict[str, Any] = {"_handlers": [], "_due": [], "_update": None, "_made": None, "_loop": None}
         return {**vars(self), **left, "logger": self.logger.level}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -207,17 +199,7 @@ class Estimator:
         handlers = self._with_defaults(listed_handlers(event_handlers), [
             (MetricHandler, lambda: MetricHandler(self.val_metrics)),
             (LoggingHandler, lambda: LoggingHandler(metrics=self.val_metrics))], self.val_metrics)
-        for one in _of(EpochBegin, handlers):
-            one.epoch_begin(self)
-        begin, end = _of(BatchBegin, handlers), _of(BatchEnd, handlers)
-        for batch in val_data:
-            for before in begin:
-                before.batch_begin(self, batch=batch)
-            _, label, pred, loss = self.batch_processor.evaluate_batch(self, batch, batch_axis)
-            for after in end:
-                after.batch_end(self, batch=batch, pred=pred, label=label, loss=loss)
-        for last in _of(EpochEnd, handlers):
-            last.epoch_end(self)
+        EvaluationLoop(self, handlers, val_data, batch_axis).run_epoch()
 
     def fit(self, train_data: DataLoader, val_data: DataLoader | None = None, epochs: int | None = None,
             event_handlers: EventHandler | Sequence[EventHandler] | None = None, batches: int | None = None,
@@ -247,45 +229,21 @@ class Estimator:
         if (not epochs) == (not batches):
             raise ParameterError("Fit only support exactly one type of iteration, train by number of epochs or number of "
                                  "batches.", hint="give one of epochs= and batches=.")
-        self.max_epoch, self.max_batch, self.batch_axis, self._train_data = epochs, batches, batch_axis, train_data
-        self._epochs = self._batches = self._total = 0
-        self._order, self._stopped, self._due = None, [], []
+        self.max_epoch, self.max_batch, self.batch_axis, self._due = epochs, batches, batch_axis, []
         self._handlers = self._prepared(val_data, event_handlers)
         self._update = self._fused_update()
-        for first in _of(TrainBegin, self._handlers):
-            first.train_begin(self)
-        state, self._resumed = self._on_servers(train_data) or self._resumed, None
-        self._restore(state)
+        loop = self._loop = FitLoop(self, self._handlers, train_data, batch_axis)
         try:
-            while not self._epoch(train_data, state):
-                state = None
+            for first in handlers_of(TrainBegin, self._handlers):
+                first.train_begin(self)
+            state, self._resumed = self._on_servers(loop) or self._resumed, None
+            if state is not None:
+                loop.go_on(state)
+            loop.run()
         finally:
-            self._update = None
-        for last in _of(TrainEnd, self._handlers):
+            self._update = self._loop = None
+        for last in handlers_of(TrainEnd, self._handlers):
             last.train_end(self)
-
-    def _epoch(self, train_data: DataLoader, state: dict[str, Any] | None) -> bool:
-        """Train for an epoch, or for what is left of it; True if training ends."""
-        for first in _of(EpochBegin, self._handlers):
-            first.epoch_begin(self)
-        begin, end = _of(BatchBegin, self._handlers), _of(BatchEnd, self._handlers)
-        for batch in self._rest(train_data, state):
-            self._order = self._order or train_data._origin
-            for before in begin:
-                before.batch_begin(self, batch=batch)
-            _, label, pred, loss = self.batch_processor.fit_batch(self, batch, self.batch_axis)
-            stop = [after.batch_end(self, batch=batch, pred=pred, label=label, loss=loss) for after in end]
-            self._batches, self._total = self._batches + 1, self._total + 1
-            self._settle()
-            if self._store is not None:
-                self._store.end_step()
-            if any(stop):
-                break
-        stopping = [type(last).__name__ for last in _of(EpochEnd, self._handlers) if last.epoch_end(self)]
-        self._epochs, self._batches, self._order = self._epochs + 1, 0, None
-        self._stopped = [name for name in stopping if name != StoppingHandler.__name__]
-        self._settle()
-        return bool(stopping)
 
     def _prepared(self, val_data: DataLoader | None, event_handlers: object) -> list[EventHandler]:
         """The handlers of a run, in their order."""
@@ -317,7 +275,7 @@ class Estimator:
 
     def _against(self) -> str:
         """Why batches are not trained on by ``TrainStep``; empty if they are."""
-        ends = _of(BatchEnd, self._handlers)
+        ends = handlers_of(BatchEnd, self._handlers)
         updates = [one for one in ends if isinstance(one, GradientUpdateHandler)]
         if type(self.batch_processor).fit_batch is not BatchProcessor.fit_batch:
             return f"{type(self.batch_processor).__name__} has its own fit_batch"
@@ -379,21 +337,21 @@ class Estimator:
 
     # checkpoints
 
-    def _on_servers(self, train_data: DataLoader) -> dict[str, Any] | None:
+    def _on_servers(self, loop: FitLoop) -> dict[str, Any] | None:
         """Take part in snapshots of a run on several machines, if it is one; the state where the last one has this worker."""
-        store, self._store = self.trainer._kvstore, None
+        store = self.trainer._kvstore
         found: list[dict[str, Any]] = []
         if not isinstance(store, DistKVStore) or store._client.resumes:
             return None
         try:
-            self._state()
+            loop.kept()
         except UnsupportedError:  # the trainer makes the steps again instead
             return None
         if any(not one._arrays for one in self.trainer._params):
             with pause():
-                self.net(*self.batch_processor._get_data_and_label(next(iter(train_data)), self.context, self.batch_axis)[0][:1])
-        store.resume(self._state, found.append, self.trainer)
-        self._store = store
+                self.net(*self.batch_processor._get_data_and_label(next(iter(loop.data)), self.context, self.batch_axis)[0][:1])
+        store.resume(loop.kept, found.append, self.trainer)
+        loop.store = store
         return found[0] if found else None
 
     def _afterwards(self, work: Callable[[], None]) -> None:
@@ -405,63 +363,9 @@ class Estimator:
         for work in due:
             work()
 
-    def _state(self) -> dict[str, Any]:
-        """The run as it is, between two batches, as JSON, and ``arrays``."""
-        data = self._train_data
-        assert data is not None
-        order = self._order if self._batches or data._epoch is None else data._origin
-        arrays: list[Array] = []
-        return {"epoch": self._epochs, "batch": self._batches, "total": self._total,
-                "handlers": run_state.attributes_of(self._handlers, arrays),
-                "metrics": [run_state.metrics_of(one, arrays) for one in (self.train_metrics, self.val_metrics)],
-                "now": run_state.saved_origin(data._now(), arrays), "order": run_state.saved_origin(order, arrays),
-                "stopped": self._stopped, "arrays": arrays}
-
     def _continue_from(self, state: dict[str, Any]) -> None:
         """Let training go on from a state, when all handlers have been told that it begins."""
         self._resumed = state
-
-    def _restore(self, state: dict[str, Any] | None) -> None:
-        """Give counters, metrics and generators what they had."""
-        if state is None:
-            return
-        self._epochs, self._batches, self._total = state["epoch"], state["batch"], state["total"]
-        if "handlers" not in state:  # MXNet's checkpoint
-            for one in self._handlers:
-                for name, value in (("current_epoch", self._epochs), ("current_batch", self._total)):
-                    if name in type(one).resumed:
-                        setattr(one, name, value)
-            return
-        arrays = state["arrays"]
-        run_state.set_attributes(self._handlers, state["handlers"], arrays)
-        for metrics, found in zip((self.train_metrics, self.val_metrics), state["metrics"], strict=True):
-            run_state.set_metrics(metrics, found, arrays)
-        now = run_state.origin_of(state["now"], arrays)
-        assert now is not None
-        rng.restore(now.random)
-
-    def _rest(self, train_data: DataLoader, state: dict[str, Any] | None) -> Iterator[Any]:
-        """The batches of an epoch; those that come after a state."""
-        if state is None or "now" not in state:
-            yield from train_data
-            return
-        if state["batch"]:
-            self._restore(state)  # what the beginning of the epoch has reset
-        now = rng.states()
-        order, latest = (run_state.origin_of(state[name], state["arrays"]) for name in ("order", "now"))
-        if order is None:  # the epoch had not been begun
-            assert latest is not None
-            train_data._go_on(latest._replace(random=now))
-            yield from train_data
-            return
-        train_data._go_on(order)
-        batches = iter(train_data)
-        for number in range(state["batch"]):
-            if next(batches, None) is None:
-                raise ParameterError(f"The checkpoint is from batch {state['batch']} of an epoch, and train_data has {number}.",
-                                     hint="resume with the data and the batch size of the start of the run.")
-        rng.restore(now)
-        yield from batches
 
 
 class _LossAndOutput(Block):
@@ -490,10 +394,6 @@ def _topmost(block: Block) -> list[HybridBlock]:
     if isinstance(block, HybridBlock):
         return [block]
     return [one for child in block._children.values() for one in _topmost(child)]
-
-
-def _of(kind: type[Kind], handlers: Sequence[EventHandler]) -> list[Kind]:
-    return [one for one in handlers if isinstance(one, kind)]
 
 
 def _made_logger(level: int) -> logging.Logger:

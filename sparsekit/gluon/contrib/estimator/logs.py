@@ -63,7 +63,7 @@ class ProgressHandler(TrainBegin, EpochBegin, BatchEnd, TrainEnd):
         self._bar.advance()
 
     def _made(self, estimator: Estimator) -> Progress:
-        each = len(estimator._train_data) if estimator._train_data is not None else 0
+        each = 0 if estimator._loop is None else len(estimator._loop.data)
         total = estimator.max_batch or (estimator.max_epoch or 0) * each or None
         bar = Progress("Training", total, " batches", done=self.current_batch, stream=self.stream)
         bar.note = lambda: ", ".join([f"epoch {self.current_epoch}", *_values(self.metrics or estimator.train_metrics)])

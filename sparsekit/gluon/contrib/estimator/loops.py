@@ -1,0 +1,180 @@
+"""The loops of an estimator, which call handlers at their events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ....base import rng
+from ....base.epoch_loop import EpochLoop
+from ....base.errors import ParameterError
+from . import run_state
+from .event_handler import StoppingHandler
+from .events import BatchBegin, BatchEnd, EpochBegin, EpochEnd
+
+if TYPE_CHECKING:
+    from ....base.types import Array
+    from ....kvstore import DistKVStore
+    from ...data import DataLoader
+    from ...data.dataloader import Origin
+    from .estimator import Estimator
+    from .events import EventHandler
+    from .types import Kind, Loaded, Outcome
+
+__all__ = ["EvaluationLoop", "FitLoop", "handlers_of"]
+
+
+def handlers_of(kind: type[Kind], handlers: Sequence[EventHandler]) -> list[Kind]:
+    """The handlers of one event, in their order."""
+    return [one for one in handlers if isinstance(one, kind)]
+
+
+class EvaluationLoop(EpochLoop["Loaded", "Outcome"]):
+    """Evaluates batches, and calls handlers, which cannot end it.
+
+    Parameters
+    ----------
+    estimator : Estimator
+    handlers : sequence of EventHandler
+    data : DataLoader
+    batch_axis : int
+    """
+
+    def __init__(self, estimator: Estimator, handlers: Sequence[EventHandler], data: DataLoader, batch_axis: int) -> None:
+        self.estimator, self.handlers, self.data, self.batch_axis = estimator, handlers, data, batch_axis
+        self._before, self._after = handlers_of(BatchBegin, handlers), handlers_of(BatchEnd, handlers)
+
+    def batches(self) -> Iterable[Loaded]:
+        """All batches of the data."""
+        return self.data
+
+    def step(self, batch: Loaded) -> Outcome:
+        """Evaluate a batch."""
+        return self.estimator.batch_processor.evaluate_batch(self.estimator, batch, self.batch_axis)
+
+    def epoch_begin(self) -> None:
+        """Call the handlers."""
+        for one in handlers_of(EpochBegin, self.handlers):
+            one.epoch_begin(self.estimator)
+
+    def batch_begin(self, batch: Loaded) -> None:
+        """Call the handlers."""
+        for one in self._before:
+            one.batch_begin(self.estimator, batch=batch)
+
+    def batch_end(self, batch: Loaded, outcome: Outcome) -> bool | None:
+        """Call the handlers."""
+        self._stopping(batch, outcome)
+        return None
+
+    def _stopping(self, batch: Loaded, outcome: Outcome) -> bool:
+        """Call the handlers; whether one of them wants to stop."""
+        _, label, pred, loss = outcome
+        stopping = [one.batch_end(self.estimator, batch=batch, pred=pred, label=label, loss=loss) for one in self._after]
+        return any(stopping)
+
+    def epoch_end(self) -> bool | None:
+        """Call the handlers."""
+        self._ending()
+        return None
+
+    def _ending(self) -> list[str]:
+        """Call the handlers; the names of those that end the run."""
+        return [type(one).__name__ for one in handlers_of(EpochEnd, self.handlers) if one.epoch_end(self.estimator)]
+
+
+class FitLoop(EvaluationLoop):
+    """Trains on batches, and calls handlers, any of which may end an epoch or the run.
+
+    Attributes
+    ----------
+    store : DistKVStore or None
+        The servers that take snapshots of the run, if there are any.
+    """
+
+    store: DistKVStore | None = None
+    #: What the order of this epoch was drawn from.
+    _order: Origin | None = None
+    #: The handlers that have ended the run, beside that of a number.
+    _stopped: Sequence[str] = ()
+    #: The state that the run goes on from, until it has.
+    _from: dict[str, Any] | None = None
+
+    def batches(self) -> Iterator[Loaded]:
+        """The batches of an epoch; of the one that a state was kept in, those that come after it."""
+        state, self._from = self._from, None
+        if state is None or "now" not in state:
+            yield from self.data
+            return
+        if state["batch"]:
+            self._restore(state)  # what the beginning of the epoch has reset
+        now = rng.states()
+        order, latest = (run_state.origin_of(state[name], state["arrays"]) for name in ("order", "now"))
+        if order is None:  # the epoch had not been begun
+            assert latest is not None
+            self.data._go_on(latest._replace(random=now))
+            yield from self.data
+            return
+        self.data._go_on(order)
+        batches = iter(self.data)
+        for number in range(state["batch"]):
+            if next(batches, None) is None:
+                raise ParameterError(f"The checkpoint is from batch {state['batch']} of an epoch, and train_data has {number}.",
+                                     hint="resume with the data and the batch size of the start of the run.")
+        rng.restore(now)
+        yield from batches
+
+    def step(self, batch: Loaded) -> Outcome:
+        """Train on a batch."""
+        self._order = self._order or self.data._origin
+        return self.estimator.batch_processor.fit_batch(self.estimator, batch, self.batch_axis)
+
+    def batch_end(self, batch: Loaded, outcome: Outcome) -> bool | None:
+        """Call the handlers, then complete checkpoints and the step of servers."""
+        stop = self._stopping(batch, outcome)
+        self.estimator._settle()
+        if self.store is not None:
+            self.store.end_step()
+        return stop
+
+    def epoch_end(self) -> bool | None:
+        """Call the handlers, then complete checkpoints."""
+        ending, self._order = self._ending(), None
+        self._stopped = [name for name in ending if name != StoppingHandler.__name__]
+        self.estimator._settle()
+        return bool(ending)
+
+    # checkpoints
+
+    def kept(self) -> dict[str, Any]:
+        """The run as it is, between two batches, as JSON, and ``arrays``."""
+        estimator = self.estimator
+        order = self._order if self.batches_done or self.data._epoch is None else self.data._origin
+        arrays: list[Array] = []
+        return {"epoch": self.epochs_done, "batch": self.batches_done, "total": self.steps_done,
+                "handlers": run_state.attributes_of(self.handlers, arrays),
+                "metrics": [run_state.metrics_of(one, arrays) for one in (estimator.train_metrics, estimator.val_metrics)],
+                "now": run_state.saved_origin(self.data._now(), arrays), "order": run_state.saved_origin(order, arrays),
+                "stopped": list(self._stopped), "arrays": arrays}
+
+    def go_on(self, state: dict[str, Any]) -> None:
+        """Let the run go on from what was kept of it, when all handlers have been told that it begins."""
+        self._from = state
+        self._restore(state)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Give counts, handlers, metrics and generators what they had."""
+        self.epochs_done, self.batches_done, self.steps_done = state["epoch"], state["batch"], state["total"]
+        if "handlers" not in state:  # MXNet's checkpoint
+            for one in self.handlers:
+                for name, value in (("current_epoch", self.epochs_done), ("current_batch", self.steps_done)):
+                    if name in type(one).resumed:
+                        setattr(one, name, value)
+            return
+        arrays = state["arrays"]
+        run_state.set_attributes(self.handlers, state["handlers"], arrays)
+        for metrics, found in zip((self.estimator.train_metrics, self.estimator.val_metrics), state["metrics"], strict=True):
+            run_state.set_metrics(metrics, found, arrays)
+        now = run_state.origin_of(state["now"], arrays)
+        assert now is not None
+        rng.restore(now.random)

@@ -108,7 +108,6 @@ class Server:
         """Hold nothing."""
         self.setup = setup
         self.keys: dict[Key, Held] = {}
-        self.loading: dict[Key, list[Array]] = {}
         self.updater: Updater | None = None
         self.random: np.random.Generator | None = None
         self.policy, self.mode = "rows", "sync"
@@ -116,7 +115,7 @@ class Server:
         self.numbers = {"optimizer": 0, "states": 0}
         self.settings: dict[int, str] = {}
         self.worker_states: dict[int, tuple[int, str, list[Array]]] = {}
-        self.left: set[int] = set()
+        self.left: list[int] = []
         self.lost_ranks: set[int] = set()
         self.stepping: set[int] = set()
         self.by_hand: set[int] = set()
@@ -432,7 +431,7 @@ class Server:
         self._changed()
 
     def _leave(self, rank: int) -> None:
-        self.left.add(rank)
+        self.left.append(rank)
         for held in self.keys.values():
             self._close(held)
 

@@ -110,11 +110,11 @@ def servers_random_numbers_not_in_snapshot(before):
     return lambda state: before({**state, "state": {**state["state"], "state": 1}})
 
 
-@mutant(snapshot._Part, "finish")
+@mutant(snapshot, "_finish")
 def optimizers_not_counted(before):
-    def finish(self):
-        before(self)
-        self.server.numbers = {"optimizer": 0, "states": 0}
+    def finish(server, parts):
+        before(server, parts)
+        server.numbers = {"optimizer": 0, "states": 0}
     return finish
 
 

@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from .compression import pack
 from .messages import Answer, Exchange, KeySpec, Pull, Push, Waited, payload_bytes
 from .partition import Partition, placed
 from .seen import ClientNotes
-from .server import AHEAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from .seen import Request
     from .transport import Transport
 
-__all__ = ["Client", "Pushed", "ReplacedError"]
+__all__ = ["Client", "ReplacedError"]
 
 #: Seconds after which a wait is reported, and then each time it has doubled.
 WARN_AFTER = 10.0
@@ -46,28 +45,6 @@ log = logging.getLogger("sparsekit.dist")
 
 class ReplacedError(BaseException):
     """The run has gone back to a snapshot: this process is no worker any more, and ends."""
-
-
-class Pushed(NamedTuple):
-    """What a worker pushes to one key.
-
-    Attributes
-    ----------
-    key : int or str
-    rows : array, optional
-        Ascending rows of a row_sparse gradient; None for a dense one.
-    values : array
-    clock : int, optional
-        As in ``messages.Push``.
-    threshold : float, optional
-        If given, the values are codes of two bits, as ``compression.quantize`` gives them.
-    """
-
-    key: Key
-    rows: Array | None
-    values: Array
-    clock: int | None = None
-    threshold: float | None = None
 
 
 class Client:
@@ -280,13 +257,14 @@ class Client:
 
     # pushes
 
-    def push(self, parts: Sequence[Pushed], settings: str | None = None) -> None:
+    def push(self, parts: Sequence[Push], settings: str | None = None) -> None:
         """Push to several keys; what is sent is held until the next call that waits for the servers.
 
         Parameters
         ----------
-        parts : list of Pushed
-            At most one for each key.
+        parts : list of Push
+            At most one for each key, of ascending rows or of the whole value.  With a threshold, the values are codes of two bits,
+            as ``compression.quantize`` gives them.
         settings : str, optional
             Settings of the optimizer for this step, as JSON.
         """
@@ -305,13 +283,13 @@ class Client:
             for part in parts:
                 self._hold(part)
 
-    def _hold(self, part: Pushed) -> None:
+    def _hold(self, part: Push) -> None:
         """Number a push, and cut it into a part for each server that holds rows."""
         self._sequence[part.key] = sequence = self.step(part.key) + 1
         self._held_keys.add(part.key)
         for shard, local, own in _cut(self._partition(part.key), part.rows, part.values):
             own = own if part.threshold is None else pack(own)
-            self._held[shard].append(Push(part.key, sequence, local, own, part.clock, part.threshold))
+            self._held[shard].append(part._replace(sequence=sequence, rows=local, values=own))
 
     def check(self, key: Key, shape: tuple[int, ...], dtype: object = None, verb: str = "pushes") -> None:
         """Raise unless an array for a key has the shape of its value and, if one is given, the element type.
@@ -514,8 +492,7 @@ class Client:
         setup = self.setup
         if setup.folder is None or self._writing or any(mark > self.steps for mark in self._marks):
             return
-        ahead = 0 if self.mode == "sync" else AHEAD if setup.staleness is None else setup.staleness
-        step = self.steps + 2 + ahead
+        step = self.steps + 2 + (0 if self.mode == "sync" else setup.ahead or 0)
         due = (step % setup.every == 0 if setup.every else
                setup.seconds is not None and self._clock() - self._marked_at > setup.seconds)
         if due:

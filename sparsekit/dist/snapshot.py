@@ -18,8 +18,8 @@ from ..optimizer.states import described, encoded_state, generator_from, restore
 from ..optimizer.updater import Updater
 from ..storage import RowSparse
 from .files import Layout, read_part
-from .held import Held, Pending, rows_of, store_of
-from .messages import KeySpec
+from .held import Held, rows_of, store_of
+from .messages import KeySpec, Push
 from .partition import Partition, placed
 from .states import merged_optimizer
 
@@ -129,7 +129,7 @@ def _in_rows(data: Array) -> Array:
 #: What a snapshot has of a server, and of each key, as it is; and the records among that.
 OF_SERVER = ("policy", "mode", "numbers", "settings", "applied", "left")
 OF_KEY = ("key", "spec", "version", "last", "failed", "stored", "pending")
-RECORDS = {"KeySpec": KeySpec, "Pending": Pending}
+RECORDS = {"KeySpec": KeySpec, "Push": Push}
 
 
 def taken(server: Server, step: int) -> tuple[str, Capture]:

@@ -19,9 +19,8 @@ from ..base.errors import (
 )
 from ..base.files import write_whole
 from ..core.dispatch import wrap
-from ..dist.client import Pushed
 from ..dist.compression import quantize
-from ..dist.messages import KeySpec
+from ..dist.messages import KeySpec, Push
 from ..dist.states import join_states, split_states
 from ..dist.transport import client_here
 from ..optimizer import states
@@ -393,9 +392,9 @@ class DistKVStore(KVStoreBase):
             rows, values = _components(total)
             clock = self._count(key)
             if self._compression is not None and rows is None:
-                parts.append(Pushed(key, None, self._quantized(key, values), clock, self._compression))
+                parts.append(Push(key, 0, None, self._quantized(key, values), clock, self._compression))
             else:
-                parts.append(Pushed(key, rows, values, clock))
+                parts.append(Push(key, 0, rows, values, clock))
         self._client.push(parts, settings)
 
     def _count(self, key: Key) -> int | None:

@@ -10,13 +10,7 @@ import numpy as np
 
 from ..base import displays, rng
 from ..base.context import cpu
-from ..base.errors import (
-    ParameterError,
-    StorageTypeError,
-    UnknownNameError,
-    UnsupportedError,
-    expected,
-)
+from ..base.errors import ParameterError, StorageTypeError, UnknownNameError, UnsupportedError, expected
 from ..base.files import write_whole
 from ..core.dispatch import wrap
 from ..dist.compression import quantize
@@ -25,16 +19,7 @@ from ..dist.states import join_states, split_states
 from ..dist.transport import client_here
 from ..optimizer import states
 from ..storage import RowSparse
-from .arguments import (
-    arrays_by_key,
-    check_row_sparse,
-    checked_optimizer,
-    numbers_of,
-    only_optimizer,
-    pairs,
-    row_targets,
-    sum_of,
-)
+from .arguments import arrays_by_key, check_row_sparse, checked_optimizer, numbers_of, only_optimizer, pairs, row_targets, sum_of
 from .base import KVStoreBase
 from .kvstore import read_states
 
@@ -133,13 +118,8 @@ class DistKVStore(KVStoreBase):
         self._residuals: dict[Key, Array] = {}
         self._own_steps = False
         self._skipped_to: Any = None  # Any: the state at a snapshot
-        self._mode()
+        self._client.set_mode("async" if "async" in name else "sync")
         weakref.finalize(self, self._client.close)
-
-    def _mode(self) -> None:
-        """Have the servers sum as the name says."""
-        wanted = "async" if "async" in self._type else "sync"
-        self._client.set_mode(wanted)
 
     # what it is
 

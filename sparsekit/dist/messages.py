@@ -6,6 +6,7 @@ server, as ``partition`` assigns them, ascending and each once.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array, DType
 
-__all__ = ["Answer", "Exchange", "Key", "KeySpec", "Payload", "Pull", "Push", "Setup", "Waited", "id_type", "payload_bytes"]
+__all__ = ["Answer", "Exchange", "Key", "KeySpec", "Payload", "Pull", "Push", "ServerProcess", "Setup", "Waited", "id_type",
+           "payload_bytes"]
 
 #: A key of a store.
 Key: TypeAlias = "str | int"
@@ -199,6 +201,25 @@ class Answer(NamedTuple):
     marks: tuple[int, ...] = ()
     writing: bool = False
     waited: tuple[Waited, ...] = ()
+
+
+@dataclass(frozen=True)
+class ServerProcess:
+    """The process of a server.
+
+    Attributes
+    ----------
+    index : int
+        Number of the server.
+    pid : int
+        Number of its process, on its machine.
+    node : str
+        What Ray calls its machine; empty if the server is part of this process.
+    """
+
+    index: int
+    pid: int
+    node: str
 
 
 def payload_bytes(message: object) -> int:  # object: a message, or what stands in one

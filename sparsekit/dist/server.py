@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "Server"]
 
 #: Methods that a worker may call.
-METHODS = frozenset({"exchange", "hello", "lost", "meet", "optimizer_states", "profile", "resume", "shown_clock", "why"})
+METHODS = frozenset({"exchange", "hello", "lost", "meet", "optimizer_states", "process", "profile", "resume",
+                     "shown_clock", "why"})
 
 #: Snapshots whose pushes are remembered by their checksums.
 WINDOWS = 3
@@ -69,6 +70,8 @@ class Server:
     ----------
     epoch : int
         Of the run; 0 while there is none.
+    node : str
+        What Ray calls its machine.
     setup : Setup
     keys : dict
         What is held of each key.
@@ -77,7 +80,7 @@ class Server:
     """
 
     def __init__(self, index: int, clock: Callable[[], float] = time.perf_counter, write: Write | None = None) -> None:
-        self.index, self.clock, self.epoch = index, clock, 0
+        self.index, self.clock, self.epoch, self.node = index, clock, 0, ""
         self._write = write or asyncio.to_thread
         self.log = ServerLog(clock)
         self.counts = {"applied": 0, "duplicates": 0, "snapshots": 0, "aside_bytes": 0}
@@ -141,7 +144,7 @@ class Server:
 
     def ping(self, have: int = 0) -> dict[str, Any]:  # Any: plain data
         """That this server is alive, and what it has written since a snapshot."""
-        return {"epoch": self.epoch, "pid": os.getpid(), "failures": dict(self.failures), "by_hand": sorted(self.by_hand),
+        return {"epoch": self.epoch, "failures": dict(self.failures), "by_hand": sorted(self.by_hand),
                 "differs": self._differs, "reports": {step: told for step, told in dict(self.reports).items() if step > have}}
 
     async def call(self, epoch: int, method: str, arguments: tuple[Any, ...]) -> tuple[bool, Any] | None:  # Any: as methods say
@@ -596,6 +599,10 @@ class Server:
         states = () if self.updater is None else self.updater.states.values()
         return sum(rows_of(held.value).nbytes for held in self.keys.values()) + sum(
             array.nbytes for state in states for array in arrays_of(state))
+
+    def process(self, call: Call) -> tuple[int, str]:
+        """Number of this server's process, and its machine."""
+        return os.getpid(), self.node
 
     def shown_clock(self, call: Call) -> float:
         """What this server's clock shows."""

@@ -168,9 +168,8 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     >>> mx.dist.run(train, workers=2, servers=2)                         # doctest: +SKIP
     [array([3., 3.], dtype=float32), array([3., 3.], dtype=float32)]
     """
-    check_numbers(workers=workers, servers=servers, **({} if every is None else {"every": every}))
-    check_settings(staleness, timeout=timeout, frozen_after=frozen_after, place_within=place_within,
-                   **({} if seconds is None else {"seconds": seconds}))
+    check_numbers(every, workers=workers, servers=servers)
+    check_settings(staleness, seconds, timeout=timeout, frozen_after=frozen_after, place_within=place_within)
     if not callable(fn):
         raise DistError(expected("fn", "callable", fn), hint="pass the function itself, without calling it.")
     if not is_number_below(restarts, float("inf")):
@@ -296,8 +295,8 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
     DistError
         If an argument is invalid, this process is a worker already, or the servers refuse it, have lost data or do not answer.
     """
-    check_numbers(workers=workers, servers=servers)
-    check_settings(staleness, timeout=timeout, frozen_after=frozen_after, **({} if seconds is None else {"seconds": seconds}))
+    check_numbers(every, workers=workers, servers=servers)
+    check_settings(staleness, seconds, timeout=timeout, frozen_after=frozen_after)
     if rank is not None and not is_number_below(rank, workers):
         raise DistError(expected("rank", f"from 0 to {workers - 1}", rank), hint="workers= is the number of all workers.")
     if _here.way is not None:
@@ -481,14 +480,12 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Run ``sparsekit launch``, and return 0, or 1 if a worker has failed."""
-    given = parser().parse_args(argv)
-    path = Path(given.script)
+    given = vars(parser().parse_args(argv))
+    path, arguments = Path(given.pop("script")), tuple(given.pop("arguments"))
     if not path.is_file():
-        raise DataFileError(f"There is no script {given.script}.", hint="put options before the script: launch -n 2 SCRIPT")
-    script = Script(str(path.resolve()), tuple(given.arguments), str(Path.cwd()))
+        raise DataFileError(f"There is no script {path}.", hint="put options before the script: launch -n 2 SCRIPT")
     try:
-        run(script, given.workers, given.servers, given.folder, every=given.every, seconds=given.seconds,
-            staleness=given.staleness, timeout=given.timeout, address=given.address, restarts=given.restarts)
+        run(Script(str(path.resolve()), arguments, str(Path.cwd())), **given)
     except LostWorkerError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -73,10 +73,6 @@ class ServerLog:
         self.spans.append(span)
         self.noted += 1
 
-    def begin(self, method: str, arguments: tuple[Any, ...]) -> Call:  # Any: as in Request
-        """A call begins."""
-        return Call(self, method, arguments)
-
     def told(self) -> dict[str, Any]:  # Any: plain data
         """All of it as plain data."""
         return {**self.counts, "clock": self.clock(), "began": self.began, "spans": [list(span) for span in self.spans],

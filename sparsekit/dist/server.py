@@ -133,14 +133,11 @@ class Server:
             self._changed()
             while self.capture is not None:
                 await asyncio.sleep(0.01)
-            await self._restored(setup, manifest)
+            self._begin(setup)
+            see_folder(setup, f"Server {self.index}")
+            if manifest is not None:
+                await self._write(load, self, manifest)
             self.epoch = epoch
-
-    async def _restored(self, setup: Setup, manifest: dict[str, Any] | None) -> None:  # Any: JSON
-        self._begin(setup)
-        see_folder(setup, f"Server {self.index}")
-        if manifest is not None:
-            await self._write(load, self, manifest)
 
     def ping(self, have: int = 0) -> dict[str, Any]:  # Any: plain data
         """That this server is alive, and what it has written since a snapshot."""
@@ -151,7 +148,7 @@ class Server:
         """Whether a method succeeded, and its value or its error; None if the run is in another epoch."""
         if epoch != self.epoch or method not in METHODS:
             return None
-        call = self.log.begin(method, arguments)
+        call = Call(self.log, method, arguments)
         try:
             found = getattr(self, method)(call, *arguments)
             value = await found if asyncio.iscoroutine(found) else found

@@ -109,7 +109,7 @@ class DistKVStore(KVStoreBase):
         self._type = name
         self._client: Client = client_here()
         if timeout is not None:
-            self._client.timeout = _seconds("timeout", timeout)
+            self.timeout = timeout
         self._optimizer: Optimizer | None = None
         self._base: dict[str, Any] = {}
         self._changed: set[str] = set()
@@ -145,7 +145,9 @@ class DistKVStore(KVStoreBase):
 
     @timeout.setter
     def timeout(self, seconds: float) -> None:
-        self._client.timeout = _seconds("timeout", seconds)
+        if not isinstance(seconds, (int, float, np.integer, np.floating)) or isinstance(seconds, bool) or not seconds > 0:
+            raise ParameterError(expected("timeout", "a number of seconds above 0", seconds), hint="pass 60, for instance.")
+        self._client.timeout = float(seconds)
 
     @staticmethod
     def is_capable(capability: str) -> bool:
@@ -686,13 +688,6 @@ class DistKVStore(KVStoreBase):
         """
         raise UnsupportedError(f"Command {head} cannot be sent to the servers, which take none of MXNet's commands.",
                                hint="set_optimizer() and set_gradient_compression() say what the servers do.")
-
-
-def _seconds(name: str, given: object) -> float:
-    """A number of seconds above 0; raises ``ParameterError`` for anything else."""
-    if not isinstance(given, (int, float, np.integer, np.floating)) or isinstance(given, bool) or not given > 0:
-        raise ParameterError(expected(name, "a number of seconds above 0", given), hint="pass 60, for instance.")
-    return float(given)
 
 
 def _ascending(rows: Array) -> Array:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -155,10 +155,7 @@ class Cluster:
     def __init__(self, address: str | None = None, processors: int | None = None) -> None:
         self.address = address
         self.folder: Path | None = None
-        self._started = False
-        self._lock: IO[str] | None = None
-        self._environment: dict[str, str | None] = {}
-        self._head: subprocess.Popen[str] | None = None
+        self._ends = contextlib.ExitStack()
         running = sys.modules.get("ray")
         if running is not None and running.is_initialized():
             here = running.get_runtime_context().gcs_address
@@ -166,41 +163,41 @@ class Cluster:
                 raise NoClusterError(f"The cluster at {address} cannot be joined: this process is part of the one at {here}.",
                                      hint="call ray.shutdown() or mx.dist.disconnect() first.")
             return
-        if address in (None, "local"):
-            self._start(processors)
-        else:
-            self._join(str(address), log_to_driver=True)
-        self._started = True
+        try:
+            if address in (None, "local"):
+                self._start(processors)
+            else:
+                self._join(str(address), log_to_driver=True)
+        except BaseException:
+            self.stop()
+            raise
 
     def _start(self, processors: int | None) -> None:
         """Start a cluster of this process alone, in a temporary folder, by another process that ends it in any case."""
         fresh = _alone or "ray" not in sys.modules
         if fresh and TOKEN not in os.environ and not Path("~/.ray/auth_token").expanduser().exists():
             os.environ[TOKEN] = os.urandom(32).hex()
-        self._environment = set_environment({**OWN_ENVIRONMENT, "RAY_AUTH_MODE": "token" if fresh else "disabled"})
+        self._set({**OWN_ENVIRONMENT, "RAY_AUTH_MODE": "token" if fresh else "disabled"})
         load_ray(alone=True)
         remove_stale_folders()
         self.folder = Path(tempfile.mkdtemp(prefix=f"sk-{user_number()}-", dir=temporary_place()))
-        self._lock = (self.folder / "lock").open("w")
-        try_lock(self._lock.fileno())
+        try_lock(self._ends.enter_context((self.folder / "lock").open("w")).fileno())
+        self._ends.callback(shutil.rmtree, self.folder, ignore_errors=True)
         mark = os.urandom(16).hex()
         (self.folder / "mark").write_text(mark)
         options = ["--include-dashboard=false", "--include-log-monitor=false", "--disable-usage-stats",
                    f"--object-store-memory={OBJECT_STORE}", f"--system-config={json.dumps(SYSTEM)}",
                    *([] if processors is None else [f"--num-cpus={processors}"])]
-        self._head = subprocess.Popen(
+        head = subprocess.Popen(
             [sys.executable, "-P", HEAD, str(self.folder), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=(self.folder / "head.log").open("w"), text=True, start_new_session=True, cwd="/",
             env={**os.environ, **OWN_ENVIRONMENT, **(LOOPBACK if _alone else {}), MARK: mark})
-        try:
-            told = json.loads(within(START, "its start", self._head.stdout.readline) or "{}")  # type: ignore[union-attr]
-            if "address" not in told:
-                raise NoClusterError(f"Ray could not be started here: {told.get('error', 'its process has ended')}",
-                                     hint="the machine may be too busy; try again.")
-            self._join(told["address"], log_to_driver=False)
-        except BaseException:
-            self.stop()
-            raise
+        self._ends.callback(head.communicate)
+        told = json.loads(within(START, "its start", head.stdout.readline) or "{}")  # type: ignore[union-attr]
+        if "address" not in told:
+            raise NoClusterError(f"Ray could not be started here: {told.get('error', 'its process has ended')}",
+                                 hint="the machine may be too busy; try again.")
+        self._join(told["address"], log_to_driver=False)
 
     def _join(self, address: str, log_to_driver: bool) -> None:
         """Join a running cluster."""
@@ -211,10 +208,10 @@ class Cluster:
         try:
             if host and port.isdigit():
                 socket.create_connection((host, int(port)), timeout=5.0).close()
-            self._environment = {**set_environment(ENVIRONMENT), **self._environment}
+            self._set(ENVIRONMENT)
+            self._ends.callback(shut_down)
             load_ray().init(address=address, log_to_driver=log_to_driver, logging_level="ERROR", namespace=NAMESPACE)
         except (OSError, RuntimeError, ValueError) as error:
-            restore_environment(self._environment)
             lines = (str(error) or type(error).__name__).splitlines()[:6]  # so many name both versions, where these differ
             raise NoClusterError(f"There is no Ray cluster at {address!r} that this process can join: "
                                  f"{' '.join(map(str.strip, lines))}",
@@ -222,19 +219,18 @@ class Cluster:
 
     def stop(self) -> None:
         """Leave the cluster; one that was started here ends, and its folder is removed."""
-        if self._started or self._head is not None:
-            with contextlib.suppress(Exception):
-                load_ray().shutdown()
-        restore_environment(self._environment)
-        self._environment = {}
-        if self._head is not None:
-            self._head.communicate()
-            self._head = None
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
-        if self._lock is not None:
-            self._lock.close()
-        self.folder, self._lock, self._started = None, None, False
+        self._ends.close()
+        self.folder = None
+
+    def _set(self, values: Mapping[str, str]) -> None:
+        """Set variables of the environment that are not set, for as long as this process is part of the cluster."""
+        self._ends.callback(restore_environment, set_environment(values))
+
+
+def shut_down() -> None:
+    """Leave the cluster that this process is part of, if it is part of one."""
+    with contextlib.suppress(Exception):
+        load_ray().shutdown()
 
 
 def temporary_place() -> str:

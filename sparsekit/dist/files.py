@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from ..base.types import Array
-    from .messages import Setup
+    from .messages import Payload, Setup
 
 __all__ = ["DamagedError", "Layout", "PartFile", "Snapshots", "bytes_of", "in_time", "read_part", "see_folder"]
 
@@ -52,7 +52,7 @@ def see_folder(setup: Setup, who: str) -> None:
 
 
 # object, Any: whatever the function takes and gives
-def in_time(seconds: float, function: Callable[..., Any], *arguments: object) -> Any:
+def in_time(seconds: float, function: Callable[..., Any], *arguments: object) -> Payload:
     """What a function gives that may wait for ever; raises ``TimeoutError`` after so many seconds."""
     outcome: Future[Any] = Future()
 

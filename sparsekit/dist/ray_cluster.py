@@ -954,8 +954,7 @@ def keeper_of(job: str) -> Actor:
         return None
 
 
-# object: what an error is told; Any: as the keeper says
-def answered(answer: Reference, job: str, seconds: float, **about: Any) -> Payload:
+def answered(answer: Reference, job: str, seconds: float, rank: int | None = None) -> Payload:
     """What the keeper of a job answers.
 
     Raises
@@ -966,7 +965,7 @@ def answered(answer: Reference, job: str, seconds: float, **about: Any) -> Paylo
     try:
         return load_ray().get(answer, timeout=seconds)
     except TimeoutError as error:
-        raise WaitTimeoutError(f"The job {job!r} has not answered within {seconds:.0f} s.", **about,
+        raise WaitTimeoutError(f"The job {job!r} has not answered within {seconds:.0f} s.", rank=rank,
                                hint="see whether Ray has room for its servers; mx.dist.stop_servers() ends a job.") from error
 
 

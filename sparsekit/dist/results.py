@@ -23,10 +23,9 @@ class Results(list[Any]):  # Any: what the function of a run returns
     profile: Any = None  # Any: a Profile, which lies above
 
 
-# Any: whatever the function returns
-def profiled(program: Callable[[], Any]) -> tuple[Any, bytes]:
+def profiled(program: Callable[[], object]) -> tuple[Any, bytes]:  # object, Any: whatever the function returns
     """Run a worker's function under a profiler, and send what its stores hold; its result and the trace."""
-    def whole() -> Any:  # Any: as above
+    def whole() -> object:  # object: as above
         result = program()
         finish()
         return result

@@ -233,8 +233,8 @@ class ClientNotes:
                     rows, size = len(given) if given.ndim else 1, int(given.nbytes) + payload_bytes(pull)
                     self._add(keys, server, pull, pull.version, "pulled", rows, size)
         sent, received = sum(one[1] for one in servers), sum(one[2] for one in servers)
-        moved = tuple(any(one[way] for one in keys.values()) for way in ("pushes", "pulls"))
-        name = {(True, True): "push+pull", (True, False): "push", (False, True): "pull"}.get(moved, requests[0][1])
+        moved = [word for word, count in (("push", "pushes"), ("pull", "pulls")) if any(one[count] for one in keys.values())]
+        name = "+".join(moved) or requests[0][1]
         about = {"rank": self.client.rank, "bytes": sent + received, "sent": sent, "received": received, "servers": servers}
         return name, {**about, "keys": list(keys.values())} if keys else about
 

@@ -240,8 +240,7 @@ class Server:
 
     async def meet(self, call: Call, rank: int, what: str, number: int, brought: Payload) -> Payload:
         """Wait until every worker has come here; then what they bring is used, once."""
-        here = {}, asyncio.get_running_loop().create_future()
-        all_brought, outcome = self._meetings.setdefault((what, number), here)
+        all_brought, outcome = self._meetings.setdefault((what, number), ({}, asyncio.get_running_loop().create_future()))
         all_brought.setdefault(rank, brought)
         self._changed()
         await self._until(call, rank, lambda: Waited(None, number, () if outcome.done() else tuple(
@@ -350,10 +349,11 @@ class Server:
     def _slower(self, message: Exchange) -> Waited:
         """The workers for whom an asynchronous worker has to wait before it goes on."""
         rank, ahead = message.rank, self.setup.ahead
-        counts: dict[Key | None, dict[int, int]] = {None: self.done} if rank in self.stepping else {
-            one.key: self.keys[one.key].last for one in (*message.pushes, *message.pulls)}
-        for key, ended in counts.items() if ahead is not None else ():
-            least = ended.get(rank, 0) - ahead
+        keys = [*(push.key for push in message.pushes), *(pull.key for pull in message.pulls)]
+        counts: dict[Key | None, dict[int, int]] = (
+            {None: self.done} if rank in self.stepping else {key: self.keys[key].last for key in keys})
+        for key, ended in counts.items():
+            least = 0 if ahead is None else ended.get(rank, 0) - ahead
             if slow := tuple(one for one in self.present if ended.get(one, 0) < least):
                 return Waited(key, least, slow)
         return Waited(None, 0, ())

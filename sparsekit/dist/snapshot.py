@@ -243,7 +243,8 @@ def _array(about: tuple[Any, ...], arrays: list[Array], held: Held) -> NDArray: 
     if isinstance(values, int):
         shape = (held.rows, *shape[1:]) if shape else ()
         rows, values = np.arange(held.rows) if rows else None, arrays[values].reshape(shape)
-    return wrap(store_of(rows, values, shape), cpu())
+    found: NDArray = wrap(store_of(rows, values, shape), cpu())
+    return found
 
 
 def _finish(server: Server, parts: Sequence[dict[str, Any]]) -> None:  # Any: what was encoded

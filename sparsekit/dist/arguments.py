@@ -12,17 +12,17 @@ def is_number_below(number: object, limit: float) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and 0 <= number < limit
 
 
-def check_numbers(**numbers: object) -> None:
-    """Raise ``DistError`` for a number below 1."""
-    for name, number in numbers.items():
+def check_numbers(every: object = None, **numbers: object) -> None:
+    """Raise ``DistError`` for a number below 1; ``every`` may be None."""
+    for name, number in {**numbers, **({} if every is None else {"every": every})}.items():
         if not is_number_below(number, float("inf")) or number == 0:
             raise DistError(expected(name, "a positive integer", number), hint=f"pass {name}=2, for instance.")
 
 
-def check_settings(staleness: object, **seconds: object) -> None:
-    """Raise ``DistError`` unless the staleness is a whole number, and the seconds are a number above 0."""
+def check_settings(staleness: object, seconds: object = None, **limits: object) -> None:
+    """Raise ``DistError`` unless the staleness is None or a whole number, and others are numbers above 0; seconds may be None."""
     if staleness is not None and not is_number_below(staleness, float("inf")):
         raise DistError(expected("staleness", "None or an integer of at least 0", staleness), hint="pass 4, for instance.")
-    for name, number in seconds.items():
+    for name, number in {**limits, **({} if seconds is None else {"seconds": seconds})}.items():
         if not isinstance(number, (int, float)) or isinstance(number, bool) or not number > 0:
             raise DistError(expected(name, "a number of seconds above 0", number), hint=f"pass {name}=60, for instance.")

@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,20 +19,19 @@ from ..base import rng
 from ..base.errors import DistError, MismatchError, ParameterNameError, UnsupportedError, WaitTimeoutError
 from ..base.plain_data import decoded, encoded
 from .compression import pack
-from .messages import Answer, Exchange, KeySpec, Pull, Push, Waited, payload_bytes
+from .messages import Answer, Exchange, KeySpec, Pull, Push, ServerProcess, Waited, payload_bytes
 from .partition import Partition, placed
 from .seen import ClientNotes
-from .server import AHEAD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..base.types import Array
     from .messages import Key
     from .seen import Request
     from .transport import Transport
 
-__all__ = ["Client", "Pushed", "ReplacedError"]
+__all__ = ["Client", "ReplacedError"]
 
 #: Seconds after which a wait is reported, and then each time it has doubled.
 WARN_AFTER = 10.0
@@ -46,28 +45,6 @@ log = logging.getLogger("sparsekit.dist")
 
 class ReplacedError(BaseException):
     """The run has gone back to a snapshot: this process is no worker any more, and ends."""
-
-
-class Pushed(NamedTuple):
-    """What a worker pushes to one key.
-
-    Attributes
-    ----------
-    key : int or str
-    rows : array, optional
-        Ascending rows of a row_sparse gradient; None for a dense one.
-    values : array
-    clock : int, optional
-        As in ``messages.Push``.
-    threshold : float, optional
-        If given, the values are codes of two bits, as ``compression.quantize`` gives them.
-    """
-
-    key: Key
-    rows: Array | None
-    values: Array
-    clock: int | None = None
-    threshold: float | None = None
 
 
 class Client:
@@ -168,15 +145,8 @@ class Client:
     def _why(self, requests: Sequence[Request], waited: float, what: str) -> tuple[str, dict[str, Any]]:  # Any: key and step
         """For whom this worker waits, in words, and the key and the step."""
         servers = sorted({index for index, _, _ in requests})
-        silent, reasons = [], []
-        for index in servers:
-            try:
-                found = self.transport.results(self.transport.send([(index, "why", (self.rank,))]), PATIENCE)[0]
-            except TimeoutError:
-                silent.append(index)
-                continue
-            if found is not None and found[0] and found[1] is not None:
-                reasons.append(Waited(*found[1]))
+        answers = self._answers(servers, PATIENCE)
+        reasons = [Waited(*told) for fine, told in filter(None, answers.values()) if fine and told is not None]
         if reasons:
             first = reasons[0]
             ranks = sorted({rank for one in reasons for rank in one.ranks})
@@ -187,9 +157,17 @@ class Client:
             named = f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
             text = f"Rank {self.rank} has waited {waited:.0f} s for {named} ({place})."
             return text, {"key": first.key, "step": first.step}
-        late = silent or servers
+        late = [index for index in servers if index not in answers] or servers
         named = f"server{'s' * (len(late) > 1)} {', '.join(map(str, late))}"
         return f"Rank {self.rank} has waited {waited:.0f} s for {named} to answer {what or requests[0][1]!r}.", {}
+
+    def _answers(self, servers: Iterable[int], seconds: float) -> dict[int, Any]:  # Any: as ``Server.call`` gives
+        """For whom this worker waits, as those servers say that answer in time."""
+        found = {}
+        for index, sent in [(index, self.transport.send([(index, "why", (self.rank,))])) for index in servers]:
+            with contextlib.suppress(TimeoutError, DistError):
+                found[index] = self.transport.results(sent, seconds)[0]
+        return found
 
     def _call(self, requests: Sequence[Request], what: str = "") -> list[Any]:  # Any: as ``ask``
         """``ask``, counted, and noted where a profiler records."""
@@ -280,13 +258,14 @@ class Client:
 
     # pushes
 
-    def push(self, parts: Sequence[Pushed], settings: str | None = None) -> None:
+    def push(self, parts: Sequence[Push], settings: str | None = None) -> None:
         """Push to several keys; what is sent is held until the next call that waits for the servers.
 
         Parameters
         ----------
-        parts : list of Pushed
-            At most one for each key.
+        parts : list of Push
+            At most one for each key, of ascending rows or of the whole value.  With a threshold, the values are codes of two
+            bits, as ``compression.quantize`` gives them.
         settings : str, optional
             Settings of the optimizer for this step, as JSON.
         """
@@ -305,13 +284,13 @@ class Client:
             for part in parts:
                 self._hold(part)
 
-    def _hold(self, part: Pushed) -> None:
+    def _hold(self, part: Push) -> None:
         """Number a push, and cut it into a part for each server that holds rows."""
         self._sequence[part.key] = sequence = self.step(part.key) + 1
         self._held_keys.add(part.key)
         for shard, local, own in _cut(self._partition(part.key), part.rows, part.values):
             own = own if part.threshold is None else pack(own)
-            self._held[shard].append(Push(part.key, sequence, local, own, part.clock, part.threshold))
+            self._held[shard].append(part._replace(sequence=sequence, rows=local, values=own))
 
     def check(self, key: Key, shape: tuple[int, ...], dtype: object = None, verb: str = "pushes") -> None:
         """Raise unless an array for a key has the shape of its value and, if one is given, the element type.
@@ -323,17 +302,15 @@ class Client:
         MismatchError
             If the array does not fit.
         """
-        spec = self.spec(key)
-        if tuple(shape) != spec.shape:
-            raise self._mismatch(key, verb, "shape", tuple(shape), spec.shape)
-        if dtype is not None and np.dtype(dtype) != spec.dtype:  # type: ignore[call-overload]
-            raise self._mismatch(key, verb, "element type", np.dtype(dtype), spec.dtype)  # type: ignore[call-overload]
-
-    def _mismatch(self, key: Key, verb: str, what: str, got: object, wanted: object) -> MismatchError:
-        step = self.step(key) + (verb == "pushes")
-        return MismatchError(f"Rank {self.rank} {verb} an array of {what} {got} for key {key!r} at step {step}, but the value "
-                             f"has {what} {wanted}.", hint="use arrays of the shape and type that the key was initialized with.",
-                             rank=self.rank, key=key, step=step)
+        spec, step = self.spec(key), self.step(key) + (verb == "pushes")
+        found: dict[str, tuple[object, object]] = {"shape": (tuple(shape), spec.shape)}
+        if dtype is not None:
+            found["element type"] = np.dtype(dtype), np.dtype(spec.dtype)  # type: ignore[call-overload]
+        for what, (got, wanted) in found.items():
+            if got != wanted:
+                raise MismatchError(f"Rank {self.rank} {verb} an array of {what} {got} for key {key!r} at step {step}, but the "
+                                    f"value has {what} {wanted}.", rank=self.rank, key=key, step=step,
+                                    hint="use arrays of the shape and type that the key was initialized with.")
 
     def flush(self) -> None:
         """Send what is held."""
@@ -428,14 +405,9 @@ class Client:
 
     def silent(self, timeout: float) -> list[int]:
         """The servers that do not answer in time."""
-        found = []
         with self._lock:
-            for shard in range(self.shards):
-                try:
-                    self.ask([(shard, "shown_clock", ())], timeout)
-                except DistError:
-                    found.append(shard)
-        return found
+            answers = self._answers(range(self.shards), timeout)
+        return [shard for shard in range(self.shards) if answers.get(shard) is None]
 
     # steps and snapshots
 
@@ -514,8 +486,7 @@ class Client:
         setup = self.setup
         if setup.folder is None or self._writing or any(mark > self.steps for mark in self._marks):
             return
-        ahead = 0 if self.mode == "sync" else AHEAD if setup.staleness is None else setup.staleness
-        step = self.steps + 2 + ahead
+        step = self.steps + 2 + (0 if self.mode == "sync" else setup.ahead or 0)
         due = (step % setup.every == 0 if setup.every else
                setup.seconds is not None and self._clock() - self._marked_at > setup.seconds)
         if due:
@@ -585,6 +556,12 @@ class Client:
         ``seconds`` is the time in calls, and ``waited`` the part of it in which another worker was waited for, by rank.
         """
         return {**self._counts, "seconds": self._seconds, "waited": dict(self._waited)}
+
+    def processes(self) -> list[ServerProcess]:
+        """The processes of the servers."""
+        with self._lock:
+            told = self.ask([(shard, "process", ()) for shard in range(self.shards)], None, "the servers")
+        return [ServerProcess(index, *one) for index, one in enumerate(told)]
 
     def profiles(self) -> list[Any]:  # Any: plain data
         """What each server tells of what it did, as plain data."""

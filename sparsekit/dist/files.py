@@ -6,6 +6,7 @@ that the manifest names.  Nothing else is read, so parts of two snapshots cannot
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -13,22 +14,24 @@ import random
 import re
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..base.errors import LostDataError
+from ..base.files import written
 from ..kernels.cpu.checksum import crc32
 
 if TYPE_CHECKING:
     from io import BufferedReader
 
     from ..base.types import Array
-    from .messages import Setup
+    from .messages import Payload, Setup
 
-__all__ = ["DamagedError", "Layout", "PartFile", "Snapshots", "bytes_of", "read_part", "see_folder"]
+__all__ = ["DamagedError", "Layout", "PartFile", "Snapshots", "bytes_of", "in_time", "read_part", "see_folder"]
 
 #: Seconds in which a machine must see the folder of a run.
 SEEN = 8.0
@@ -41,14 +44,26 @@ def see_folder(setup: Setup, who: str) -> None:
     """Raise ``LostDataError`` unless this machine sees the folder of a run, in time: a folder of a network may not answer."""
     if setup.folder is None:
         return
-    seen: list[bool] = []
-    token = Path(setup.folder) / setup.token
-    thread = threading.Thread(target=lambda: seen.append(token.exists()), daemon=True)
-    thread.start()
-    thread.join(SEEN)
-    if not any(seen):
-        raise LostDataError(f"{who} on {platform.node()} does not see the folder {setup.folder}.",
-                            hint="choose a folder= that all machines reach.")
+    with contextlib.suppress(OSError):  # or a TimeoutError
+        if in_time(SEEN, (Path(setup.folder) / setup.token).exists):
+            return
+    raise LostDataError(f"{who} on {platform.node()} does not see the folder {setup.folder}.",
+                        hint="choose a folder= that all machines reach.")
+
+
+# object, Any: whatever the function takes and gives
+def in_time(seconds: float, function: Callable[..., Any], *arguments: object) -> Payload:
+    """What a function gives that may wait for ever; raises ``TimeoutError`` after so many seconds."""
+    outcome: Future[Any] = Future()
+
+    def call() -> None:
+        try:
+            outcome.set_result(function(*arguments))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=call, daemon=True).start()
+    return outcome.result(seconds)
 
 
 class DamagedError(LostDataError):
@@ -230,11 +245,10 @@ class Snapshots:
             raise LostDataError(f"No snapshot in {self.folder} is whole; damaged: {names}.",
                                 hint="restore the files, or begin anew in another folder.")
         warnings = [f"The snapshot {path} is damaged, and is not used." for path in damaged]
-        named = {part["file"] for one in whole for part in one["parts"]}
-        stray = [path for path in self.folder.glob("step-*.part-*") if _PART.fullmatch(path.name) and path.name not in named]
+        stray = self._strays(whole)
         if stray and not usable:
             warnings.append(f"{self.folder} has parts of snapshots, but no manifest: the run begins anew.")
-        for path in stray:
+        for _, path in stray:
             path.unlink(missing_ok=True)
         self.last, self._parts = usable[0]["step"] if usable else 0, {}
         return (usable[0] if usable else None), warnings
@@ -267,12 +281,10 @@ class Snapshots:
 
     def _write_whole(self, path: Path, text: str) -> None:
         """Write a file so that it is there whole or not at all."""
-        aside = path.with_suffix(".new")
-        with aside.open("w") as file:
-            file.write(text)
+        with written(path) as file:
+            file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
         _sync(self.folder)
 
     def _manifests(self) -> tuple[list[dict[str, Any]], list[str]]:  # Any: JSON
@@ -295,8 +307,12 @@ class Snapshots:
         whole, _ = self._manifests()
         for old in whole[keep:]:
             os.unlink(old["path"])
-        named = {part["file"] for one in whole[:keep] for part in one["parts"]}
-        for path in self.folder.glob("step-*.part-*"):
-            found = _PART.fullmatch(path.name)
-            if found and path.name not in named and int(found[1]) < self.last:
+        for step, path in self._strays(whole[:keep]):
+            if step < self.last:
                 path.unlink(missing_ok=True)
+
+    def _strays(self, whole: Sequence[dict[str, Any]]) -> list[tuple[int, Path]]:  # Any: JSON
+        """Parts that belong to none of these snapshots, with their steps."""
+        named = {part["file"] for one in whole for part in one["parts"]}
+        return [(int(found[1]), path) for path in self.folder.glob("step-*.part-*")
+                if (found := _PART.fullmatch(path.name)) and path.name not in named]

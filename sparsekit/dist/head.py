@@ -106,14 +106,9 @@ def clean_up(folder: str, mark: str) -> None:
 
 def free_ports(count: int) -> list[int]:
     """Ports of the loopback interface that nobody uses now."""
-    places = [socket.socket() for _ in range(count)]
-    try:
-        for one in places:
-            one.bind((LOOPBACK, 0))
+    with contextlib.ExitStack() as held:
+        places = [held.enter_context(socket.create_server((LOOPBACK, 0))) for _ in range(count)]
         return [int(one.getsockname()[1]) for one in places]
-    finally:
-        for one in places:
-            one.close()
 
 
 def started(folder: str, options: Sequence[str]) -> dict[str, str]:

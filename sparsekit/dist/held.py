@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,25 +12,14 @@ from ..core.dispatch import wrap
 from ..kernels.cpu.jit import in_threads
 from ..ndarray.arithmetic import add
 from ..storage import RowSparse
-from .messages import KeySpec
 
 if TYPE_CHECKING:
     from ..base.types import Array, DTypeLike
     from ..ndarray.ndarray import NDArray
     from ..storage.types import Weight
-    from .messages import Key
+    from .messages import Key, KeySpec, Push
 
-__all__ = ["Held", "Pending", "owned", "rows_of", "store_of", "total_of"]
-
-
-class Pending(NamedTuple):
-    """A push that waits for those of other workers, with the settings that came with it."""
-
-    sequence: int
-    rows: Array | None
-    values: Array
-    settings: str | None
-    clock: int | None
+__all__ = ["Held", "owned", "rows_of", "store_of", "total_of"]
 
 
 def owned(array: Array, dtype: DTypeLike = None) -> Array:
@@ -50,7 +39,7 @@ def rows_of(array: NDArray) -> Array:
     return found
 
 
-def total_of(parts: Sequence[Pending], shape: tuple[int, ...]) -> NDArray:
+def total_of(parts: Sequence[Push], shape: tuple[int, ...]) -> NDArray:
     """The sum of gradients, added up in their order as the store of one machine does."""
     arrays = [wrap(store_of(part.rows, part.values, shape), cpu()) for part in parts]
     total: NDArray = arrays[0]
@@ -106,7 +95,7 @@ class Held:
         self.value: NDArray = wrap(store_of(rows, values, values.shape), cpu())
         self.version = 0
         self.last: dict[int, int] = {}
-        self.pending: dict[int, list[Pending]] = {}
+        self.pending: dict[int, list[Push]] = {}
         self.failed: str | None = None
         self.stored: Array | None = None
 

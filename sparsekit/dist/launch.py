@@ -14,9 +14,9 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, TypeAlias
 
 from ..base.entry import entry
@@ -24,9 +24,9 @@ from ..base.errors import DataFileError, DistError, LostWorkerError, NoClusterEr
 from ..base.forking import load
 from ..base.platform import try_lock
 from .arguments import check_numbers, check_settings, is_number_below
-from .messages import Setup
-from .results import Profiled
-from .transport import ServerProcess, current
+from .messages import ServerProcess, Setup
+from .results import gathered, profiled
+from .transport import client_here, current
 
 Place: TypeAlias = "str | os.PathLike[str]"
 
@@ -55,15 +55,8 @@ def engine() -> ModuleType:
 # --------------------------------------------------------------------------- the cluster of this process
 
 
-class _Here:
-    """The cluster that ``connect`` has started or joined, and the way to the servers of the job that it has joined."""
-
-    def __init__(self) -> None:
-        self.cluster: Any = None
-        self.way: Any = None
-
-
-_here = _Here()
+#: The cluster that ``connect`` has started or joined, and the way to the servers of the job that it has joined.
+_here = SimpleNamespace(cluster=None, way=None)
 
 
 @contextlib.contextmanager
@@ -175,9 +168,8 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     >>> mx.dist.run(train, workers=2, servers=2)                         # doctest: +SKIP
     [array([3., 3.], dtype=float32), array([3., 3.], dtype=float32)]
     """
-    check_numbers(workers=workers, servers=servers, **({} if every is None else {"every": every}))
-    check_settings(staleness, timeout=timeout, frozen_after=frozen_after, place_within=place_within,
-                   **({} if seconds is None else {"seconds": seconds}))
+    check_numbers(every, workers=workers, servers=servers)
+    check_settings(staleness, seconds, timeout=timeout, frozen_after=frozen_after, place_within=place_within)
     if not callable(fn):
         raise DistError(expected("fn", "callable", fn), hint="pass the function itself, without calling it.")
     if not is_number_below(restarts, float("inf")):
@@ -188,34 +180,14 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
         setup = Setup(workers, servers, place, token, every, seconds, staleness, timeout, profile)
         options = engine().Options(dict(worker_options or {}), dict(server_options or {}), strict, frozen_after, place_within,
                                    restarts=restarts)
-        function = _Program(fn, tuple(args), dict(kwargs or {}))
-        program = engine().pickled(Profiled(function) if profile else function)
-        with output_of(cluster.folder) as output:
+        function = functools.partial(fn, *args, **kwargs or {})
+        program = engine().pickled(functools.partial(profiled, function) if profile else function)
+        # Workers print to files if the cluster is this process's own; Ray shows what they print otherwise.
+        within = cluster.folder and tempfile.TemporaryDirectory(prefix="output-", dir=cluster.folder)
+        with within or contextlib.nullcontext() as output:
             driver = engine().Driver(setup, options, program, output)
             results: list[Any] = driver.results()
-        return Profiled.gather(results, driver.told) if profile else results
-
-
-@dataclass(frozen=True)
-class _Program:
-    """A function and its arguments."""
-
-    fn: Callable[..., object]
-    args: tuple[object, ...] = ()
-    kwargs: Mapping[str, object] = field(default_factory=dict)
-
-    def __call__(self) -> object:
-        return self.fn(*self.args, **self.kwargs)
-
-
-@contextlib.contextmanager
-def output_of(within: Path | None) -> Iterator[Path | None]:
-    """A folder in which workers print, if the cluster is this process's own; Ray shows it otherwise."""
-    if within is None:
-        yield None
-        return
-    with tempfile.TemporaryDirectory(prefix="output-", dir=within) as place:
-        yield Path(place)
+        return gathered(results, driver.told) if profile else results
 
 
 # --------------------------------------------------------------------------- the folder of a job
@@ -323,8 +295,8 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
     DistError
         If an argument is invalid, this process is a worker already, or the servers refuse it, have lost data or do not answer.
     """
-    check_numbers(workers=workers, servers=servers)
-    check_settings(staleness, timeout=timeout, frozen_after=frozen_after, **({} if seconds is None else {"seconds": seconds}))
+    check_numbers(every, workers=workers, servers=servers)
+    check_settings(staleness, seconds, timeout=timeout, frozen_after=frozen_after)
     if rank is not None and not is_number_below(rank, workers):
         raise DistError(expected("rank", f"from 0 to {workers - 1}", rank), hint="workers= is the number of all workers.")
     if _here.way is not None:
@@ -392,9 +364,8 @@ def servers(job: str | None = None) -> list[ServerProcess]:
     [ServerProcess(index=0, pid=4711, node='…'), ServerProcess(index=1, pid=4712, node='…')]
     """
     if job is None:
-        return current().processes()
-    keeper = engine().keeper_of(_joined(job))
-    found: list[ServerProcess] = [] if keeper is None else engine().servers_of(keeper)
+        return client_here().processes()
+    found: list[ServerProcess] = engine().servers_of(_joined(job))
     return found
 
 
@@ -509,14 +480,12 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Run ``sparsekit launch``, and return 0, or 1 if a worker has failed."""
-    given = parser().parse_args(argv)
-    path = Path(given.script)
+    given = vars(parser().parse_args(argv))
+    path, arguments = Path(given.pop("script")), tuple(given.pop("arguments"))
     if not path.is_file():
-        raise DataFileError(f"There is no script {given.script}.", hint="put options before the script: launch -n 2 SCRIPT")
-    script = Script(str(path.resolve()), tuple(given.arguments), str(Path.cwd()))
+        raise DataFileError(f"There is no script {path}.", hint="put options before the script: launch -n 2 SCRIPT")
     try:
-        run(script, given.workers, given.servers, given.folder, every=given.every, seconds=given.seconds,
-            staleness=given.staleness, timeout=given.timeout, address=given.address, restarts=given.restarts)
+        run(Script(str(path.resolve()), arguments, str(Path.cwd())), **given)
     except LostWorkerError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -6,6 +6,7 @@ server, as ``partition`` assigns them, ascending and each once.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,10 +14,13 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array, DType
 
-__all__ = ["Answer", "Exchange", "Key", "KeySpec", "Payload", "Pull", "Push", "Setup", "Waited", "id_type", "payload_bytes"]
+__all__ = ["Answer", "Exchange", "Key", "KeySpec", "Payload", "Pull", "Push", "ServerProcess", "Setup", "Waited", "id_type",
+           "payload_bytes"]
 
 #: A key of a store.
 Key: TypeAlias = "str | int"
+#: Steps that an asynchronous worker may be ahead where snapshots are taken, if nothing else is said.
+AHEAD = 64
 #: What methods of servers take and give, and what is in files: the two ends of each know its form.
 Payload: TypeAlias = Any  # Any: see above
 
@@ -53,6 +57,11 @@ class Setup(NamedTuple):
     timeout: float = 600.0
     profile: bool = True
 
+    @property
+    def ahead(self) -> int | None:
+        """Steps that a worker of an asynchronous run may be ahead of the slowest; None for any number."""
+        return AHEAD if self.staleness is None and self.folder is not None else self.staleness
+
 
 class KeySpec(NamedTuple):
     """What all servers and workers know of a key.
@@ -82,7 +91,7 @@ class Push(NamedTuple):
     ----------
     key : str or int
     sequence : int
-        Number of this push among the pushes of this worker to this key, from 1.
+        Number of this push among the pushes of this worker to this key, from 1; the worker's client sets it.
     rows : array of int32 or int64, or None
         Rows of a row_sparse gradient; None for a dense one.
     values : array
@@ -92,6 +101,8 @@ class Push(NamedTuple):
         Schedules then compute the rate from this number; by default from what the server has seen.
     threshold : float, optional
         If given, the values are two bits for each element of a dense gradient, as ``compression`` packs them.
+    settings : str, optional
+        On the server, the settings of the optimizer that came with the push, or before it.
     """
 
     key: Key
@@ -100,6 +111,7 @@ class Push(NamedTuple):
     values: Array
     clock: int | None = None
     threshold: float | None = None
+    settings: str | None = None
 
 
 class Pull(NamedTuple):
@@ -189,6 +201,25 @@ class Answer(NamedTuple):
     marks: tuple[int, ...] = ()
     writing: bool = False
     waited: tuple[Waited, ...] = ()
+
+
+@dataclass(frozen=True)
+class ServerProcess:
+    """The process of a server.
+
+    Attributes
+    ----------
+    index : int
+        Number of the server.
+    pid : int
+        Number of its process, on its machine.
+    node : str
+        What Ray calls its machine; empty if the server is part of this process.
+    """
+
+    index: int
+    pid: int
+    node: str
 
 
 def payload_bytes(message: object) -> int:  # object: a message, or what stands in one

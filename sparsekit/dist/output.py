@@ -44,33 +44,20 @@ class Outputs:
 
     def __init__(self, folder: Path, ranks: int) -> None:
         self._files = [(rank, ending, folder / f"rank-{rank}.{ending}") for rank in range(ranks) for ending in STREAMS]
-        self._read = dict.fromkeys(self._files, 0)
-        self._rests = dict.fromkeys(self._files, b"")
+        self._shown = dict.fromkeys(self._files, 0)
 
     def show(self, last: bool = False) -> None:
         """Print the lines that are complete; with ``last`` what follows them, too."""
         for found in self._files:
             rank, ending, path = found
-            new = self._new_bytes(found, path)
-            *lines, rest = (self._rests[found] + new).split(b"\n")
-            if last and rest:
-                lines, rest = [*lines, rest], b""
-            self._rests[found] = rest
-            lines = [line for line in lines if not line.startswith(FROM_RAY)]
-            if lines:
-                stream = sys.stderr if ending == "err" else sys.stdout
-                stream.write("".join(f"[rank {rank}] {line.decode(errors='replace')}\n" for line in lines))
-                stream.flush()
-
-    def _new_bytes(self, found: tuple[int, str, Path], path: Path) -> bytes:
-        """What has been written since the last look."""
-        try:
-            if path.stat().st_size == self._read[found]:
-                return b""
-        except FileNotFoundError:
-            return b""
-        with path.open("rb") as file:
-            file.seek(self._read[found])
-            new = file.read()
-        self._read[found] += len(new)
-        return new
+            if not path.exists() or path.stat().st_size == self._shown[found]:
+                continue
+            with path.open("rb") as file:
+                file.seek(self._shown[found])
+                new = file.read()
+            lines = new.split(b"\n") if last else new.split(b"\n")[:-1]
+            self._shown[found] += len(new) if last else new.rfind(b"\n") + 1
+            stream = sys.stderr if ending == "err" else sys.stdout
+            stream.write("".join(f"[rank {rank}] {line.decode(errors='replace')}\n" for line in lines
+                                 if not line.startswith(FROM_RAY)))
+            stream.flush()

@@ -22,28 +22,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ..base import rng
-from ..base.errors import (
-    DistError,
-    LostServerError,
-    LostWorkerError,
-    NoClusterError,
-    NoRoomError,
-    WaitTimeoutError,
-    shown,
-)
+from ..base.errors import DistError, LostServerError, LostWorkerError, NoClusterError, NoRoomError, WaitTimeoutError, shown
 from ..base.forking import load
 from ..base.optional import optional_import
 from ..base.platform import try_lock, user_number
 from . import launch, transport
-from .client import ReplacedError
-from .files import DamagedError, Snapshots, see_folder
+from .client import Client, ReplacedError
+from .files import DamagedError, Snapshots, in_time, see_folder
 from .head import MARK, clean_up
-from .messages import Setup, payload_bytes
+from .messages import ServerProcess, Setup, payload_bytes
 from .output import Outputs, redirect
 from .server import Server
 
@@ -127,24 +119,23 @@ def within(seconds: float, what: str, function: Callable[..., Any], *arguments: 
     NoClusterError
         If it has not come after so many seconds.
     """
-    found: list[tuple[Any, BaseException | None]] = []  # Any: what the function gives
-
-    def call() -> None:
-        try:
-            found.append((function(*arguments), None))
-        except BaseException as error:
-            found.append((None, error))
-
-    thread = threading.Thread(target=call, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not found:
+    try:
+        return in_time(seconds, function, *arguments)
+    except TimeoutError as error:
         raise NoClusterError(f"The head of the Ray cluster has not answered for {seconds:.0f} s ({what}).",
-                             hint="start the cluster again; a run with the same folder continues from its last snapshot.")
-    value, error = found[0]
-    if error is not None:
-        raise error
-    return value
+                             hint="start it again; a run with the same folder continues from its last snapshot.") from error
+
+
+def machines(ray: ModuleType, seconds: float) -> list[dict[str, Any]]:  # Any: as Ray says
+    """The machines of a cluster, asked for until the head answers, or for so many seconds."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return list(ray.nodes())
+        except Exception:
+            if time.monotonic() > end:
+                raise
+        time.sleep(1.0)
 
 
 # --------------------------------------------------------------------------- the cluster
@@ -164,10 +155,7 @@ class Cluster:
     def __init__(self, address: str | None = None, processors: int | None = None) -> None:
         self.address = address
         self.folder: Path | None = None
-        self._started = False
-        self._lock: IO[str] | None = None
-        self._environment: dict[str, str | None] = {}
-        self._head: subprocess.Popen[str] | None = None
+        self._ends = contextlib.ExitStack()
         running = sys.modules.get("ray")
         if running is not None and running.is_initialized():
             here = running.get_runtime_context().gcs_address
@@ -175,41 +163,41 @@ class Cluster:
                 raise NoClusterError(f"The cluster at {address} cannot be joined: this process is part of the one at {here}.",
                                      hint="call ray.shutdown() or mx.dist.disconnect() first.")
             return
-        if address in (None, "local"):
-            self._start(processors)
-        else:
-            self._join(str(address), log_to_driver=True)
-        self._started = True
+        try:
+            if address in (None, "local"):
+                self._start(processors)
+            else:
+                self._join(str(address), log_to_driver=True)
+        except BaseException:
+            self.stop()
+            raise
 
     def _start(self, processors: int | None) -> None:
         """Start a cluster of this process alone, in a temporary folder, by another process that ends it in any case."""
         fresh = _alone or "ray" not in sys.modules
         if fresh and TOKEN not in os.environ and not Path("~/.ray/auth_token").expanduser().exists():
             os.environ[TOKEN] = os.urandom(32).hex()
-        self._environment = set_environment({**OWN_ENVIRONMENT, "RAY_AUTH_MODE": "token" if fresh else "disabled"})
+        self._set({**OWN_ENVIRONMENT, "RAY_AUTH_MODE": "token" if fresh else "disabled"})
         load_ray(alone=True)
         remove_stale_folders()
         self.folder = Path(tempfile.mkdtemp(prefix=f"sk-{user_number()}-", dir=temporary_place()))
-        self._lock = (self.folder / "lock").open("w")
-        try_lock(self._lock.fileno())
+        try_lock(self._ends.enter_context((self.folder / "lock").open("w")).fileno())
+        self._ends.callback(shutil.rmtree, self.folder, ignore_errors=True)
         mark = os.urandom(16).hex()
         (self.folder / "mark").write_text(mark)
         options = ["--include-dashboard=false", "--include-log-monitor=false", "--disable-usage-stats",
                    f"--object-store-memory={OBJECT_STORE}", f"--system-config={json.dumps(SYSTEM)}",
                    *([] if processors is None else [f"--num-cpus={processors}"])]
-        self._head = subprocess.Popen(
+        head = subprocess.Popen(
             [sys.executable, "-P", HEAD, str(self.folder), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=(self.folder / "head.log").open("w"), text=True, start_new_session=True, cwd="/",
             env={**os.environ, **OWN_ENVIRONMENT, **(LOOPBACK if _alone else {}), MARK: mark})
-        try:
-            told = json.loads(within(START, "its start", self._head.stdout.readline) or "{}")  # type: ignore[union-attr]
-            if "address" not in told:
-                raise NoClusterError(f"Ray could not be started here: {told.get('error', 'its process has ended')}",
-                                     hint="the machine may be too busy; try again.")
-            self._join(told["address"], log_to_driver=False)
-        except BaseException:
-            self.stop()
-            raise
+        self._ends.callback(head.communicate)
+        told = json.loads(within(START, "its start", head.stdout.readline) or "{}")  # type: ignore[union-attr]
+        if "address" not in told:
+            raise NoClusterError(f"Ray could not be started here: {told.get('error', 'its process has ended')}",
+                                 hint="the machine may be too busy; try again.")
+        self._join(told["address"], log_to_driver=False)
 
     def _join(self, address: str, log_to_driver: bool) -> None:
         """Join a running cluster."""
@@ -220,10 +208,10 @@ class Cluster:
         try:
             if host and port.isdigit():
                 socket.create_connection((host, int(port)), timeout=5.0).close()
-            self._environment = {**set_environment(ENVIRONMENT), **self._environment}
+            self._set(ENVIRONMENT)
+            self._ends.callback(shut_down)
             load_ray().init(address=address, log_to_driver=log_to_driver, logging_level="ERROR", namespace=NAMESPACE)
         except (OSError, RuntimeError, ValueError) as error:
-            restore_environment(self._environment)
             lines = (str(error) or type(error).__name__).splitlines()[:6]  # so many name both versions, where these differ
             raise NoClusterError(f"There is no Ray cluster at {address!r} that this process can join: "
                                  f"{' '.join(map(str.strip, lines))}",
@@ -231,19 +219,18 @@ class Cluster:
 
     def stop(self) -> None:
         """Leave the cluster; one that was started here ends, and its folder is removed."""
-        if self._started or self._head is not None:
-            with contextlib.suppress(Exception):
-                load_ray().shutdown()
-        restore_environment(self._environment)
-        self._environment = {}
-        if self._head is not None:
-            self._head.communicate()
-            self._head = None
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
-        if self._lock is not None:
-            self._lock.close()
-        self.folder, self._lock, self._started = None, None, False
+        self._ends.close()
+        self.folder = None
+
+    def _set(self, values: Mapping[str, str]) -> None:
+        """Set variables of the environment that are not set, for as long as this process is part of the cluster."""
+        self._ends.callback(restore_environment, set_environment(values))
+
+
+def shut_down() -> None:
+    """Leave the cluster that this process is part of, if it is part of one."""
+    with contextlib.suppress(Exception):
+        load_ray().shutdown()
 
 
 def temporary_place() -> str:
@@ -330,7 +317,7 @@ class ServerActor:
 
     def __init__(self, index: int) -> None:
         self.server = Server(index)
-        self.node = str(load_ray().get_runtime_context().get_node_id())
+        self.server.node = str(load_ray().get_runtime_context().get_node_id())
 
     def __repr__(self) -> str:
         return "server"
@@ -356,7 +343,7 @@ class ServerActor:
 
     async def _ping(self, have: int = 0) -> dict[str, Any]:  # Any: plain data
         """A sign of life, given by a loop of its own."""
-        return {**self.server.ping(have), "node": self.node}
+        return self.server.ping(have)
 
 
 class RayTransport:
@@ -391,39 +378,10 @@ class RayTransport:
                                   hint="start all its workers again; with a folder= they go on from the last snapshot.")
         return found
 
-    def processes(self) -> list[transport.ServerProcess]:
-        """As ``Transport.processes``; servers that are being started are waited for.
-
-        Raises
-        ------
-        WaitTimeoutError
-            If a server does not answer in time.
-        """
-        return processes_of(self.handles, self.setup.timeout)
-
     def kill(self, index: int) -> None:
         """As ``Transport.kill``."""
         with contextlib.suppress(self._ray.exceptions.RayError):
             self._ray.get(self.handles[index].end.options(max_task_retries=0).remote(), timeout=self.setup.timeout)
-
-
-def processes_of(handles: Sequence[Any], timeout: float) -> list[transport.ServerProcess]:
-    """The processes of servers.
-
-    Raises
-    ------
-    WaitTimeoutError
-        If a server does not answer in time.
-    """
-    found = []
-    for index, answer in enumerate([handle.ping.remote() for handle in handles]):
-        try:
-            told = load_ray().get(answer, timeout=timeout)
-        except TimeoutError as error:
-            raise WaitTimeoutError(f"Server {index} has not reported its process number within {timeout:.0f} s.",
-                                   hint="its machine may be gone; timeout= sets how long to wait.") from error
-        found.append(transport.ServerProcess(index, told["pid"], told["node"]))
-    return found
 
 
 # --------------------------------------------------------------------------- places, servers and snapshots
@@ -496,9 +454,9 @@ class Group:
 
     # places
 
-    def _machines(self) -> list[dict[str, Any]]:  # Any: as Ray says
-        """The machines of the cluster that live."""
-        found = [one for one in within(SOON, "its machines", self.ray.nodes) if one["Alive"]]
+    def look(self, seconds: float = SOON) -> list[dict[str, Any]]:  # Any: as Ray says
+        """The machines of the cluster that live, as its head says in so many seconds."""
+        found = [one for one in within(seconds, "its machines", machines, self.ray, seconds) if one["Alive"]]
         if not found:
             raise NoClusterError("No machine of the Ray cluster lives any more.",
                                  hint="start it again; a run with the same folder continues from its last snapshot.")
@@ -526,7 +484,7 @@ class Group:
         """
         bundles, end = self._bundles(), time.monotonic() + self.options.place_within
         while True:
-            nodes = self._machines()
+            nodes = self.look()
             policy = ("STRICT_SPREAD" if len(nodes) >= len(bundles) or self.options.strict else
                       "PACK" if len(nodes) == 1 else "SPREAD")
             self._remove_places()
@@ -578,7 +536,7 @@ class Group:
             If a server cannot be started.
         """
         for _ in range(3):
-            if not self.servers or self._nodes - {one["NodeID"] for one in self._machines()}:  # a machine has gone
+            if not self.servers or self._nodes - {one["NodeID"] for one in self.look()}:  # a machine has gone
                 self._start()
             silent = self._silent(time.monotonic() + self.options.start_within)
             if not silent:
@@ -635,6 +593,10 @@ class Group:
                     del left[asked[reference]]
             time.sleep(0.05)
         return sorted(left)
+
+    def client(self) -> Client:
+        """A client of the servers that is no worker."""
+        return Client(RayTransport(self.setup, -1, self.epoch, self.servers))
 
     def ask(self, index: int) -> Reference:
         """Ask a server for a sign of life."""
@@ -775,18 +737,18 @@ class Driver:
     options : Options
     program : bytes
         A pickled function without arguments.
-    output : Path or None
+    output : str or None
         A folder in which workers write what they print; None if Ray shows it.
     """
 
-    def __init__(self, setup: Setup, options: Options, program: bytes, output: Path | None) -> None:
+    def __init__(self, setup: Setup, options: Options, program: bytes, output: str | None) -> None:
         self.ray = load_ray()
         self.group = Group(setup, options, setup.workers)
         self.setup, self.options, self.program, self.output = setup, options, program, output
         self.seed = random.SystemRandom().getrandbits(32) if self.group.snapshots is None else self.group.snapshots.seed
         self.workers: list[Any] = []
         self.told: list[Any] = []
-        self._outputs = Outputs(output or Path(), 0 if output is None else setup.workers)
+        self._outputs = Outputs(Path(output or ""), 0 if output is None else setup.workers)
 
     def results(self) -> list[Any]:  # Any: what the workers return
         """Run to the end, and leave nothing behind."""
@@ -808,8 +770,7 @@ class Driver:
 
     def _start_workers(self) -> None:
         group = self.group
-        output = None if self.output is None else str(self.output)
-        self.workers = [group.made(WorkerActor, rank, self.options.worker, "_ping").remote(rank, output)
+        self.workers = [group.made(WorkerActor, rank, self.options.worker, "_ping").remote(rank, self.output)
                         for rank in range(self.setup.workers)]
         self._runs = {worker.run.remote(self.setup, group.epoch, self.seed, group.servers, self.program): rank
                       for rank, worker in enumerate(self.workers)}
@@ -850,7 +811,7 @@ class Driver:
         due: dict[Any, float | None] = dict.fromkeys(processes, begun)  # Any: kind and number of a process
         heard: dict[Any, float] = {}  # Any: as above
         asked: dict[Any, Any] = {}  # Any: Ray's references; as above
-        head = _HeadWatch(self.ray, max(self.options.frozen_after, SOON))
+        looked = begun
         values: dict[int, bytes] = {}
         while len(values) < self.setup.workers:
             now = time.monotonic()
@@ -862,7 +823,9 @@ class Driver:
                 limit = self.options.frozen_after if one in heard else max(self.options.start_within, self.options.frozen_after)
                 if now - heard.get(one, begun) > limit:
                     raise LostError(*one, f"has not answered for {limit:.0f} s")
-            head.look()
+            if now > looked + 1.0:
+                self.group.look(max(self.options.frozen_after, SOON))
+                looked = time.monotonic()
             ready, _ = self.ray.wait([*self._runs, *asked], timeout=LOOK)
             for reference in ready:
                 if reference in self._runs:
@@ -882,12 +845,11 @@ class Driver:
                     self.group.heard(one[1], answer)
             self._outputs.show()
         if self.setup.profile:
-            self.told = [answer[1] for answer in self._profiles()]
+            try:
+                self.told = self.group.client().profiles()
+            except ReplacedError:
+                raise LostError(*self._restarted(), "has ended") from None
         return [unpickled(values[rank]) for rank in range(self.setup.workers)]
-
-    def _profiles(self) -> list[Any]:  # Any: plain data
-        way = RayTransport(self.setup, -1, self.group.epoch, self.group.servers)
-        return way.results(way.send([(index, "profile", ()) for index in range(self.setup.servers)]), self.setup.timeout)
 
     def _ended(self, reference: Reference) -> tuple[int, bytes]:
         """Rank and pickled result of a worker whose program has ended.
@@ -928,30 +890,6 @@ class Driver:
         return "server", 0
 
 
-class _HeadWatch:
-    """Sees whether the head of a cluster lives, by a thread that asks it."""
-
-    def __init__(self, ray: ModuleType, limit: float) -> None:
-        self._ray, self._limit, self._heard, self._asking = ray, limit, time.monotonic(), threading.Event()
-
-    def look(self) -> None:
-        """Ask again, and raise ``NoClusterError`` if there has been no answer for too long."""
-        if not self._asking.is_set():
-            self._asking.set()
-            threading.Thread(target=self._ask, daemon=True).start()
-        silent = time.monotonic() - self._heard
-        if silent > self._limit:
-            raise NoClusterError(f"The head of the Ray cluster has not answered for {silent:.0f} s.",
-                                 hint="start it again; a run with the same folder continues from its last snapshot.")
-
-    def _ask(self) -> None:
-        with contextlib.suppress(Exception):
-            self._ray.nodes()
-            self._heard = time.monotonic()
-        time.sleep(1.0)
-        self._asking.clear()
-
-
 # --------------------------------------------------------------------------- workers that other programs start
 
 
@@ -975,7 +913,7 @@ class KeeperActor:
             except Exception as error:
                 return (portable(error),)
             self.present.add(rank)
-            return self.setup, self.group.epoch, self.group.servers
+            return self.way()
 
     def part(self, rank: int, epoch: int) -> int:
         """Let a worker go; gives how many are left."""
@@ -984,9 +922,9 @@ class KeeperActor:
                 self.present.discard(rank)
             return len(self.present)
 
-    def handles(self) -> list[Any]:
-        """The servers."""
-        return self.group.servers
+    def way(self) -> tuple[Setup, int, list[Actor]]:
+        """What a transport needs."""
+        return self.setup, self.group.epoch, self.group.servers
 
     def _watch(self) -> None:
         """Collect what servers have written, and see whether one was started again."""
@@ -1011,15 +949,33 @@ class KeeperActor:
 def keeper_of(job: str) -> Actor:
     """The keeper of a job, or None."""
     try:
-        return load_ray().get_actor(f"{job}/keeper", namespace=NAMESPACE)
+        return within(SOON, f"the job {job!r}", load_ray().get_actor, f"{job}/keeper", NAMESPACE)
     except ValueError:
         return None
 
 
-def servers_of(keeper: Actor) -> list[transport.ServerProcess]:
-    """The processes of the servers of a job."""
-    ray = load_ray()
-    return processes_of(ray.get(keeper.handles.remote(), timeout=SOON), SOON)
+def answered(answer: Reference, job: str, seconds: float, rank: int | None = None) -> Payload:
+    """What the keeper of a job answers.
+
+    Raises
+    ------
+    WaitTimeoutError
+        If it has not answered in time.
+    """
+    try:
+        return load_ray().get(answer, timeout=seconds)
+    except TimeoutError as error:
+        raise WaitTimeoutError(f"The job {job!r} has not answered within {seconds:.0f} s.", rank=rank,
+                               hint="see whether Ray has room for its servers; mx.dist.stop_servers() ends a job.") from error
+
+
+def servers_of(job: str) -> list[ServerProcess]:
+    """The processes of the servers of a job, none if there is no such job."""
+    keeper = keeper_of(job)
+    if keeper is None:
+        return []
+    setup, epoch, handles = answered(keeper.way.remote(), job, SOON)
+    return Client(RayTransport(setup, -1, epoch, handles, job), SOON).processes()
 
 
 def stop_keeper(job: str) -> int:
@@ -1029,7 +985,7 @@ def stop_keeper(job: str) -> int:
         return 0
     count = 0
     with contextlib.suppress(ray.exceptions.RayError, TimeoutError):
-        count = len(ray.get(keeper.handles.remote(), timeout=SOON))
+        count = len(ray.get(keeper.way.remote(), timeout=SOON)[2])
     with contextlib.suppress(Exception):
         ray.kill(keeper, no_restart=True)
     return count
@@ -1051,11 +1007,8 @@ def join(job: str, setup: Setup, options: Options, rank: int) -> RayTransport:
         keeper = actor.options(name=f"{job}/keeper", namespace=NAMESPACE, lifetime="detached", get_if_exists=True).remote(
             setup, options)
         try:
-            found = ray.get(keeper.join.remote(rank), timeout=max(until - time.monotonic(), 0.1))
+            found = answered(keeper.join.remote(rank), job, max(until - time.monotonic(), 0.1), rank=rank)
             break
-        except TimeoutError as error:
-            raise WaitTimeoutError(f"The job {job!r} has not answered rank {rank} within {setup.timeout:g} s.", rank=rank,
-                                   hint="see whether Ray has room for its servers; timeout= changes how long to wait.") from error
         except ray.exceptions.RayActorError as error:  # the last worker has just ended it
             if time.monotonic() > until:
                 raise LostServerError(f"The job {job!r} has ended, or is started again and again.", rank=rank,
@@ -1076,18 +1029,13 @@ def part(way: RayTransport) -> None:
     WaitTimeoutError
         If the job does not answer in time.
     """
-    ray, keeper = load_ray(), keeper_of(way.job)
     try:
         with contextlib.suppress(LostServerError):
             transport.finish(leaves=True)
     finally:
         transport.set_current(None)
+        keeper = keeper_of(way.job)
         if keeper is not None:
-            try:
-                if ray.get(keeper.part.remote(way.rank, way.epoch), timeout=way.setup.timeout) == 0:
+            with contextlib.suppress(load_ray().exceptions.RayActorError):
+                if answered(keeper.part.remote(way.rank, way.epoch), way.job, way.setup.timeout, rank=way.rank) == 0:
                     stop_keeper(way.job)
-            except TimeoutError as error:
-                raise WaitTimeoutError(f"The job {way.job!r} has not answered within {way.setup.timeout:g} s.",
-                                       hint="mx.dist.stop_servers() ends a job.") from error
-            except ray.exceptions.RayActorError:
-                pass

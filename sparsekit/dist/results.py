@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ..base import displays
 from .transport import finish
 
-__all__ = ["Profiled", "Results"]
+__all__ = ["Results", "gathered", "profiled"]
 
 
 class Results(list[Any]):  # Any: what the function of a run returns
@@ -24,25 +23,19 @@ class Results(list[Any]):  # Any: what the function of a run returns
     profile: Any = None  # Any: a Profile, which lies above
 
 
-@dataclass(frozen=True)
-class Profiled:
-    """A function that a worker runs under a profiler; gives its result and the trace."""
-
-    program: Callable[..., object]  # object: whatever it returns
-
-    def __call__(self) -> tuple[Any, bytes]:  # Any: whatever the function returns
-        """Run it, and send what its stores hold."""
-        found: tuple[Any, bytes] = displays.call("traced", self._whole)
-        return found
-
-    def _whole(self) -> object:  # object: whatever it returns
-        result = self.program()
+def profiled(program: Callable[[], object]) -> tuple[Any, bytes]:  # object, Any: whatever the function returns
+    """Run a worker's function under a profiler, and send what its stores hold; its result and the trace."""
+    def whole() -> object:  # object: as above
+        result = program()
         finish()
         return result
 
-    @staticmethod
-    def gather(found: list[tuple[Any, bytes]], told: list[Any]) -> Results:  # Any: plain data of servers
-        """The results, with one profile of what all workers and servers did."""
-        results = Results(result for result, _ in found)
-        results.profile = displays.call("merged", [trace for _, trace in found], told)
-        return results
+    found: tuple[Any, bytes] = displays.call("traced", whole)  # Any: as above
+    return found
+
+
+def gathered(found: list[tuple[Any, bytes]], told: list[Any]) -> Results:  # Any: results, and plain data of servers
+    """The results, with one profile of what all workers and servers did."""
+    results = Results(result for result, _ in found)
+    results.profile = displays.call("merged", [trace for _, trace in found], told)
+    return results

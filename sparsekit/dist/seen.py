@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..core.types import Sink
     from .client import Client
-    from .messages import Key, Payload, Push
+    from .messages import Key, Payload, Pull, Push
     from .server import Server
 
 __all__ = ["Call", "ClientNotes", "ServerLog", "waits_of"]
@@ -35,7 +35,7 @@ SPANS = 100_000
 #: Questions for a server's clock in a row, of which the shortest counts, and seconds until the next ones.
 QUESTIONS, EVERY = 5, 5.0
 #: Methods by which workers look at servers, and which are no part of a profile.
-QUESTIONS_ALONE = frozenset({"profile", "shown_clock", "why"})
+QUESTIONS_ALONE = frozenset({"process", "profile", "shown_clock", "why"})
 
 #: A call of the transport.  Any: the arguments of a server's method
 Request = tuple[int, str, tuple[Any, ...]]
@@ -72,10 +72,6 @@ class ServerLog:
         """Keep a span."""
         self.spans.append(span)
         self.noted += 1
-
-    def begin(self, method: str, arguments: tuple[Any, ...]) -> Call:  # Any: as in Request
-        """A call begins."""
-        return Call(self, method, arguments)
 
     def told(self) -> dict[str, Any]:  # Any: plain data
         """All of it as plain data."""
@@ -225,49 +221,38 @@ class ClientNotes:
     def _told(self, requests: Sequence[Request], replies: Sequence[Any]) -> tuple[str, dict[str, Any]]:  # Any: plain data
         """What a call is named, and what it moved by key and by server."""
         keys: dict[Key, dict[str, Any]] = {}
-        servers, pushed, pulled = [], False, False
+        servers = []
         for (server, _, arguments), reply in zip(requests, replies, strict=True):
             servers.append([server, payload_bytes(arguments), payload_bytes(reply)])
-            request = arguments[0] if arguments else None
-            if isinstance(request, Exchange):
-                pushed, pulled = pushed or bool(request.pushes), pulled or bool(request.pulls)
-                self._add(keys, server, request, reply.values if isinstance(reply, Answer) else ())
+            message = arguments[0] if arguments else None
+            if isinstance(message, Exchange):
+                for push in message.pushes:
+                    rows = self.client._partition(push.key).count(server) if push.rows is None else len(push.rows)
+                    self._add(keys, server, push, push.sequence, "pushed", rows, payload_bytes(push))
+                for pull, given in zip(message.pulls, reply.values, strict=True):
+                    rows, size = len(given) if given.ndim else 1, int(given.nbytes) + payload_bytes(pull)
+                    self._add(keys, server, pull, pull.version, "pulled", rows, size)
         sent, received = sum(one[1] for one in servers), sum(one[2] for one in servers)
-        name = {(True, True): "push+pull", (True, False): "push", (False, True): "pull"}.get((pushed, pulled), requests[0][1])
+        moved = [word for word, count in (("push", "pushes"), ("pull", "pulls")) if any(one[count] for one in keys.values())]
+        name = "+".join(moved) or requests[0][1]
         about = {"rank": self.client.rank, "bytes": sent + received, "sent": sent, "received": received, "servers": servers}
         return name, {**about, "keys": list(keys.values())} if keys else about
 
-    # Any: arrays, and plain data
-    def _add(self, keys: dict[Key, dict[str, Any]], server: int, request: Exchange, values: Sequence[Any]) -> None:
-        """Add up what was moved, by key."""
-        for push in request.pushes:
-            found = self._of(keys, push.key, push.sequence)
-            rows = self.client._partition(push.key).count(server) if push.rows is None else len(push.rows)
-            self._count(found, server, "pushed", rows, payload_bytes(push), push.rows is None)
-        for pull, given in zip(request.pulls, values, strict=False):
-            found = self._of(keys, pull.key, pull.version)
-            size = int(given.nbytes) + payload_bytes(pull)
-            self._count(found, server, "pulled", len(given) if given.ndim else 1, size, pull.rows is None)
-
     # Any: plain data
-    def _count(self, found: dict[str, Any], server: int, way: str, rows: int, size: int, whole: bool) -> None:
-        """Add one server's part of a push or a pull."""
+    def _add(self, keys: dict[Key, dict[str, Any]], server: int, part: Push | Pull, step: int, way: str, rows: int, size: int
+             ) -> None:
+        """Add one server's part of a push or a pull to what was moved of its key."""
+        spec, cut = self.client.spec(part.key), self.client._partition(part.key)
+        found = keys.setdefault(part.key, {
+            "key": part.key, "step": step, "pushes": 0, "rows_pushed": 0, "bytes_pushed": 0, "pulls": 0, "rows_pulled": 0,
+            "bytes_pulled": 0, "rows": cut.rows, "bytes": math.prod(spec.shape) * np.dtype(spec.dtype).itemsize,
+            "by_server": []})
+        found["step"] = max(found["step"], step)
         found["pushes" if way == "pushed" else "pulls"] = 1
         found[f"rows_{way}"] += rows
         found[f"bytes_{way}"] += size
-        found[f"{way}_whole"] = whole
-        held = self.client._partition(found["key"]).count(server)
-        found["by_server"].append([server, held, rows if way == "pulled" else 0, rows if way == "pushed" else 0])
-
-    def _of(self, keys: dict[Key, dict[str, Any]], key: Key, step: int) -> dict[str, Any]:  # Any: plain data
-        found = keys.get(key)
-        if found is None:
-            spec = self.client.spec(key)
-            rows, size = spec.shape[0] if spec.shape else 1, math.prod(spec.shape) * np.dtype(spec.dtype).itemsize
-            found = keys[key] = {"key": key, "step": step, "pushes": 0, "rows_pushed": 0, "bytes_pushed": 0, "pulls": 0,
-                                 "rows_pulled": 0, "bytes_pulled": 0, "rows": rows, "bytes": size, "by_server": []}
-        found["step"] = max(found["step"], step)
-        return found
+        found[f"{way}_whole"] = part.rows is None
+        found["by_server"].append([server, cut.count(server), rows if way == "pulled" else 0, rows if way == "pushed" else 0])
 
 
 def waits_of(replies: Sequence[Any]) -> list[Waited]:  # Any: as in Transport.call

@@ -8,12 +8,10 @@ a number as well, the epoch; calls of another epoch do nothing.
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +26,7 @@ from ..optimizer.updater import Updater
 from ..storage import RowSparse
 from .compression import unpack as unpack_bits
 from .files import PartFile, bytes_of, see_folder
-from .held import Held, Pending, owned, rows_of, total_of
+from .held import Held, owned, rows_of, total_of
 from .messages import Answer, Exchange, KeySpec, Setup, Waited, payload_bytes
 from .partition import Partition
 from .seen import Call, ServerLog
@@ -38,18 +36,16 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from ..ndarray.ndarray import NDArray
     from ..optimizer.optimizer import Optimizer
-    from .messages import Key, Payload, Push
+    from .messages import Key, Payload, Pull, Push
 
     #: Calls a function that waits for a disk.
     Write = Callable[..., Awaitable[Any]]  # Any: what the function gives
 
-__all__ = ["AHEAD", "METHODS", "Server"]
+__all__ = ["METHODS", "Server"]
 
 #: Methods that a worker may call.
-METHODS = frozenset({"exchange", "hello", "lost", "meet", "optimizer_states", "profile", "resume", "shown_clock", "why"})
-
-#: Steps that an asynchronous worker may be ahead where snapshots are taken, if nothing else is said.
-AHEAD = 64
+METHODS = frozenset({"exchange", "hello", "lost", "meet", "optimizer_states", "process", "profile", "resume",
+                     "shown_clock", "why"})
 
 #: Snapshots whose pushes are remembered by their checksums.
 WINDOWS = 3
@@ -57,16 +53,6 @@ WINDOWS = 3
 
 class _ReplacedError(Exception):
     """Another epoch has begun while a call waited."""
-
-
-class _Meeting:
-    """What all workers bring to one place of their programs."""
-
-    def __init__(self) -> None:
-        self.brought: dict[int, Any] = {}  # Any: whatever the meeting is for
-        self.done = False
-        self.result: Any = None  # Any: as above
-        self.error: Exception | None = None
 
 
 class Server:
@@ -84,6 +70,8 @@ class Server:
     ----------
     epoch : int
         Of the run; 0 while there is none.
+    node : str
+        What Ray calls its machine.
     setup : Setup
     keys : dict
         What is held of each key.
@@ -92,15 +80,14 @@ class Server:
     """
 
     def __init__(self, index: int, clock: Callable[[], float] = time.perf_counter, write: Write | None = None) -> None:
-        self.index, self.clock, self.epoch = index, clock, 0
-        self._write = write or self._in_thread
-        self._thread: ThreadPoolExecutor | None = None
+        self.index, self.clock, self.epoch, self.node = index, clock, 0, ""
+        self._write = write or asyncio.to_thread
         self.log = ServerLog(clock)
         self.counts = {"applied": 0, "duplicates": 0, "snapshots": 0, "aside_bytes": 0}
         self._sums: deque[dict[Any, int]] = deque([{}], maxlen=WINDOWS)  # Any: key, rank and number of a push
         self._differs = ""
         self.capture: Capture | None = None
-        self._waiting: list[asyncio.Future[None]] = []
+        self._change: asyncio.Future[None] | None = None
         self._restoring = asyncio.Lock()
         self._begin(Setup())
 
@@ -108,7 +95,6 @@ class Server:
         """Hold nothing."""
         self.setup = setup
         self.keys: dict[Key, Held] = {}
-        self.loading: dict[Key, list[Array]] = {}
         self.updater: Updater | None = None
         self.random: np.random.Generator | None = None
         self.policy, self.mode = "rows", "sync"
@@ -116,13 +102,14 @@ class Server:
         self.numbers = {"optimizer": 0, "states": 0}
         self.settings: dict[int, str] = {}
         self.worker_states: dict[int, tuple[int, str, list[Array]]] = {}
-        self.left: set[int] = set()
+        self.left: list[int] = []
         self.lost_ranks: set[int] = set()
         self.stepping: set[int] = set()
         self.by_hand: set[int] = set()
         self.done = dict.fromkeys(range(setup.workers), 0)
         self._taken: dict[int, int] = {}
-        self._meetings: dict[tuple[str, int], _Meeting] = {}
+        #: What workers have brought to places of their programs, and what comes of it.
+        self._meetings: dict[tuple[str, int], tuple[dict[int, Payload], asyncio.Future[Payload]]] = {}
         self._marks: set[int] = set()
         self.snapped = 0
         self._waits: dict[int, Waited] = {}
@@ -146,25 +133,22 @@ class Server:
             self._changed()
             while self.capture is not None:
                 await asyncio.sleep(0.01)
-            await self._restored(setup, manifest)
+            self._begin(setup)
+            see_folder(setup, f"Server {self.index}")
+            if manifest is not None:
+                await self._write(load, self, manifest)
             self.epoch = epoch
-
-    async def _restored(self, setup: Setup, manifest: dict[str, Any] | None) -> None:  # Any: JSON
-        self._begin(setup)
-        see_folder(setup, f"Server {self.index}")
-        if manifest is not None:
-            await self._write(load, self, manifest)
 
     def ping(self, have: int = 0) -> dict[str, Any]:  # Any: plain data
         """That this server is alive, and what it has written since a snapshot."""
-        return {"epoch": self.epoch, "pid": os.getpid(), "failures": dict(self.failures), "by_hand": sorted(self.by_hand),
+        return {"epoch": self.epoch, "failures": dict(self.failures), "by_hand": sorted(self.by_hand),
                 "differs": self._differs, "reports": {step: told for step, told in dict(self.reports).items() if step > have}}
 
     async def call(self, epoch: int, method: str, arguments: tuple[Any, ...]) -> tuple[bool, Any] | None:  # Any: as methods say
         """Whether a method succeeded, and its value or its error; None if the run is in another epoch."""
         if epoch != self.epoch or method not in METHODS:
             return None
-        call = self.log.begin(method, arguments)
+        call = Call(self.log, method, arguments)
         try:
             found = getattr(self, method)(call, *arguments)
             value = await found if asyncio.iscoroutine(found) else found
@@ -185,8 +169,8 @@ class Server:
         """The step that all present workers have ended."""
         return min((self.done[rank] for rank in self.present), default=1 << 60)
 
-    async def _until(self, call: Call, rank: int, ready: Callable[[], bool], why: Callable[[], Waited]) -> None:
-        """Wait until something is so.
+    async def _until(self, call: Call, rank: int, waited_for: Callable[[], Waited]) -> None:
+        """Wait until no rank is waited for.
 
         Raises
         ------
@@ -195,35 +179,33 @@ class Server:
         WaitTimeoutError
             If it takes twice as long as workers wait.
         """
-        epoch = self.epoch
-        if ready():
+        reason = waited_for()
+        if not reason.ranks:
             return
         call.wait()
-        loop = asyncio.get_running_loop()
+        epoch, loop = self.epoch, asyncio.get_running_loop()
         end = loop.time() + 2 * self.setup.timeout
-        while not ready():
-            reason = self._waits[rank] = why()
+        while reason.ranks:
+            self._waits[rank] = reason
             if lost := self.lost_ranks.intersection(reason.ranks):
                 raise LostWorkerError(f"Worker {min(lost)} has ended without {_what(reason)}, for which other workers wait.",
                                       rank=min(lost), key=reason.key, step=reason.step,
                                       hint="workers that end early call leave() after their last batch.")
-            change = loop.create_future()
-            self._waiting.append(change)
-            timer = loop.call_at(end, _wake, change)
-            await change
-            timer.cancel()
+            self._change = self._change or loop.create_future()
+            await asyncio.wait((self._change,), timeout=end - loop.time())
             if self.epoch != epoch:
                 raise _ReplacedError
             call.waited(reason)
             if loop.time() >= end:
                 raise WaitTimeoutError(f"Server {self.index} has waited for {_what(reason)} of ranks {reason.ranks}.", rank=rank,
                                        key=reason.key, step=reason.step, hint="see why these workers do not go on.")
+            reason = waited_for()
         self._waits.pop(rank, None)
 
     def _changed(self) -> None:
-        for change in self._waiting:
-            _wake(change)
-        self._waiting.clear()
+        if self._change is not None:
+            self._change.set_result(None)
+            self._change = None
 
     def why(self, call: Call, rank: int) -> Waited | None:
         """For whom a worker waits here."""
@@ -258,22 +240,19 @@ class Server:
 
     async def meet(self, call: Call, rank: int, what: str, number: int, brought: Payload) -> Payload:
         """Wait until every worker has come here; then what they bring is used, once."""
-        here = self._meetings.setdefault((what, number), _Meeting())
-        here.brought.setdefault(rank, brought)
+        all_brought, outcome = self._meetings.setdefault((what, number), ({}, asyncio.get_running_loop().create_future()))
+        all_brought.setdefault(rank, brought)
         self._changed()
-        await self._until(call, rank, lambda: here.done or set(self.present) <= here.brought.keys(), lambda: Waited(
-            None, number, tuple(sorted(set(self.present) - here.brought.keys()))))
-        if not here.done:
-            here.done = True
+        await self._until(call, rank, lambda: Waited(None, number, () if outcome.done() else tuple(
+            one for one in self.present if one not in all_brought)))
+        if not outcome.done():
             try:
                 with pause():
-                    here.result = getattr(self, f"_do_{what}")(number, here.brought)
+                    outcome.set_result(getattr(self, f"_do_{what}")(number, all_brought))
             except Exception as error:  # each worker gets it
-                here.error = error
-            here.brought = dict.fromkeys(here.brought)
-        if here.error is not None:
-            raise here.error
-        return here.result
+                outcome.set_exception(error)
+            all_brought.update(dict.fromkeys(all_brought))
+        return outcome.result()
 
     def _do_barrier(self, number: int, brought: dict[int, Any]) -> None:  # Any: nothing
         pass
@@ -360,47 +339,32 @@ class Server:
             await self._take(call, message, number, False)
         elif message.pushes or message.ended or message.leaves:
             await self._take(call, message, number, bool(message.ended))
-        ahead = self._ahead()
-        if self.mode == "async" and ahead is not None:
-            await self._until(call, rank, lambda: not self._slow(message, ahead), lambda: self._slower(message, ahead))
         pulled = [(self._usable(rank, pull.key, pull.version), pull) for pull in message.pulls]
-        if self.mode == "sync":
-            await self._until(call, rank, lambda: all(held.failed or held.version >= pull.version for held, pull in pulled),
-                              lambda: self._missing(pulled))
+        await self._until(call, rank, lambda: self._slower(message) if self.mode == "async" else self._missing(pulled))
         for push in message.pushes:
             self._usable(rank, push.key, push.sequence)
         values = tuple(self._pulled(rank, held, pull.rows, pull.version) for held, pull in pulled)
         return Answer(values, tuple(self._marks), self.capture is not None)
 
-    def _ahead(self) -> int | None:
-        """How many steps a worker may be ahead of the slowest."""
-        if self.setup.staleness is None and self.setup.folder is not None:
-            return AHEAD
-        return self.setup.staleness
-
-    def _slow(self, message: Exchange, ahead: int) -> tuple[int, ...]:
+    def _slower(self, message: Exchange) -> Waited:
         """The workers for whom an asynchronous worker has to wait before it goes on."""
-        rank = message.rank
-        if rank in self.stepping:
-            return tuple(one for one in self.present if one != rank and self.done[one] < self.done[rank] - ahead)
-        slow: set[int] = set()
-        for key in _keys_of(message):
-            last = self.keys[key].last
-            slow.update(other for other in self.present if last.get(other, 0) < last.get(rank, 0) - ahead)
-        return tuple(sorted(slow))
+        rank, ahead = message.rank, self.setup.ahead
+        keys = [*(push.key for push in message.pushes), *(pull.key for pull in message.pulls)]
+        counts: dict[Key | None, dict[int, int]] = (
+            {None: self.done} if rank in self.stepping else {key: self.keys[key].last for key in keys})
+        for key, ended in counts.items():
+            least = 0 if ahead is None else ended.get(rank, 0) - ahead
+            if slow := tuple(one for one in self.present if ended.get(one, 0) < least):
+                return Waited(key, least, slow)
+        return Waited(None, 0, ())
 
-    def _slower(self, message: Exchange, ahead: int) -> Waited:
-        rank = message.rank
-        keys = _keys_of(message)
-        if rank in self.stepping or not keys:
-            return Waited(None, self.done[rank] - ahead, self._slow(message, ahead))
-        key = keys[0]
-        return Waited(key, self.keys[key].last.get(rank, 0) - ahead, self._slow(message, ahead))
-
-    def _missing(self, pulled: Iterable[tuple[Held, Any]]) -> Waited:  # Any: pulls
-        held = next(held for held, pull in pulled if held.version < pull.version and not held.failed)
-        step = held.version + 1
-        return Waited(held.key, step, tuple(rank for rank in self.present if held.last.get(rank, 0) < step))
+    def _missing(self, pulled: Iterable[tuple[Held, Pull]]) -> Waited:
+        """The workers whose pushes are missing for what a synchronous worker pulls."""
+        for held, pull in pulled:
+            if held.version < pull.version and not held.failed:
+                step = held.version + 1
+                return Waited(held.key, step, tuple(rank for rank in self.present if held.last.get(rank, 0) < step))
+        return Waited(None, 0, ())
 
     async def _take(self, call: Call, message: Exchange, number: int, ends: bool) -> None:
         """Take what a worker sends when the others are far enough, so that no step passes one at which a snapshot is taken."""
@@ -412,8 +376,7 @@ class Server:
         least = max((mark for mark in self._marks if mark <= before), default=0)
         if self.mode == "sync":  # pulls wait for all anyway, so pushes do not wait for the end of the step before them
             least = max(least, before if ends else before - 1)
-        await self._until(call, rank, lambda: self._floor() >= least, lambda: Waited(
-            None, least, tuple(one for one in self.present if self.done[one] < least)))
+        await self._until(call, rank, lambda: Waited(None, least, tuple(one for one in self.present if self.done[one] < least)))
         if number <= self._taken.get(rank, 0):  # the same message has come again, and has been taken meanwhile
             return
         fresh = [self._checked(rank, push) for push in message.pushes]
@@ -432,7 +395,7 @@ class Server:
         self._changed()
 
     def _leave(self, rank: int) -> None:
-        self.left.add(rank)
+        self.left.append(rank)
         for held in self.keys.values():
             self._close(held)
 
@@ -503,8 +466,8 @@ class Server:
             held.last[rank] = push.sequence
             if self.setup.folder is not None:
                 self._remember(rank, push)
-            one = Pending(push.sequence, None if push.rows is None else owned(push.rows, np.int64), owned(push.values),
-                          self.settings.get(rank), push.clock)
+            one = push._replace(rows=None if push.rows is None else owned(push.rows, np.int64), values=owned(push.values),
+                                settings=self.settings.get(rank))
             if self.mode == "async":
                 leads = rank == min(self.present, default=rank)
                 self._step(held, [one], one if leads else one._replace(settings=None), rank)
@@ -535,7 +498,7 @@ class Server:
             parts = [held.pending[rank].pop(0) for rank in ready]
             self._step(held, parts, parts[0], None)  # of the lowest rank, whose settings count
 
-    def _step(self, held: Held, parts: list[Pending], leader: Pending, rank: int | None) -> None:
+    def _step(self, held: Held, parts: list[Push], leader: Push, rank: int | None) -> None:
         """A step of a key with the sum of some pushes."""
         start = self.clock()
         try:
@@ -558,7 +521,7 @@ class Server:
         self.log.note("apply", "apply", held.key, rank, held.version, start, self.clock(),
                       payload_bytes([(part.rows, part.values) for part in parts]), stale)
 
-    def _update(self, updater: Updater, held: Held, total: NDArray, leader: Pending) -> None:
+    def _update(self, updater: Updater, held: Held, total: NDArray, leader: Push) -> None:
         """A step of the optimizer."""
         optimizer, weight = updater.optimizer, held.value
         if leader.settings is not None and leader.settings != self.applied:
@@ -626,11 +589,6 @@ class Server:
             self.capture = None
             self._changed()
 
-    async def _in_thread(self, function: Callable[..., Payload], *arguments: object) -> Payload:  # object: what it takes
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="snapshot")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, functools.partial(function, *arguments))
-
     # what is seen
 
     def nbytes(self) -> int:
@@ -638,6 +596,10 @@ class Server:
         states = () if self.updater is None else self.updater.states.values()
         return sum(rows_of(held.value).nbytes for held in self.keys.values()) + sum(
             array.nbytes for state in states for array in arrays_of(state))
+
+    def process(self, call: Call) -> tuple[int, str]:
+        """Number of this server's process, and its machine."""
+        return os.getpid(), self.node
 
     def shown_clock(self, call: Call) -> float:
         """What this server's clock shows."""
@@ -650,17 +612,6 @@ class Server:
                 "rows": [[key, held.rows] for key, held in self.keys.items()],
                 "versions": [[key, held.version] for key, held in self.keys.items()], "left": sorted(self.left),
                 "mode": self.mode, "staleness": setup.staleness, "shards": setup.servers, "workers": setup.workers}
-
-
-def _wake(change: asyncio.Future[None]) -> None:
-    """Have a call that waits look again."""
-    if not change.done():
-        change.set_result(None)
-
-
-def _keys_of(message: Exchange) -> list[Key]:
-    """The keys of a message."""
-    return [*(push.key for push in message.pushes), *(pull.key for pull in message.pulls)]
 
 
 def _what(reason: Waited) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from ..storage import RowSparse, densify
 from .partition import Partition
 
 if TYPE_CHECKING:
-    from ..base.types import Array
     from ..ndarray.ndarray import NDArray
     from ..optimizer.optimizer import Optimizer
     from ..optimizer.types import State
@@ -35,10 +35,11 @@ def joined_store(partition: Partition, parts: Mapping[int, Weight]) -> Weight:
                                           for shard, part in parts.items()):
         return first
     shape = (partition.rows, *first.shape[1:])
-    sparse = {shard: (part.indices, part.data) for shard, part in parts.items() if isinstance(part, RowSparse)}
+    sparse = {shard: part for shard, part in parts.items() if isinstance(part, RowSparse)}
     if sparse:
-        rows, data = rows_of_shards(partition, sparse)
-        return RowSparse(data, rows, shape, check=False)
+        rows = np.concatenate([partition.rows_of(shard)[part.indices] for shard, part in sparse.items()])
+        order = np.argsort(rows, kind="stable")
+        return RowSparse(np.concatenate([part.data for part in sparse.values()])[order], rows[order], shape, check=False)
     whole = np.empty(shape, first.dtype)
     for shard, part in parts.items():
         partition.put(whole, shard, densify(part))
@@ -56,29 +57,25 @@ def part_of_store(partition: Partition, store: Weight, shard: int) -> Weight:
     return RowSparse(np.array(store.data[part.places], order="C"), part.rows.astype(np.int64), shape, check=False)
 
 
-def joined_tree(partition: Partition, parts: Mapping[int, State]) -> State:
-    """``joined_store`` of each array of a state."""
-    first = parts[partition.holders[0]]
+def _of_each(function: Callable[[dict[int, Weight]], Weight], parts: Mapping[int, Any]) -> State:  # Any: states of one structure
+    """A function of the arrays that stand at the same place of the states of servers, for each place."""
+    first = next(iter(parts.values()))
     if isinstance(first, (tuple, list)):
-        # Any: parts of one state, which all have its structure
-        tuples: dict[int, Any] = dict(parts)
-        return tuple(joined_tree(partition, {shard: part[place] for shard, part in tuples.items()})
-                     for place in range(len(first)))
+        return tuple(_of_each(function, {shard: part[place] for shard, part in parts.items()}) for place in range(len(first)))
     if first is None:
         return None
-    arrays: dict[int, Any] = dict(parts)  # Any: as above
-    found: NDArray = wrap(joined_store(partition, {shard: part._store for shard, part in arrays.items()}), cpu())
+    found: NDArray = wrap(function({shard: one._store for shard, one in parts.items()}), cpu())
     return found
+
+
+def joined_tree(partition: Partition, parts: Mapping[int, State]) -> State:
+    """``joined_store`` of each array of a state."""
+    return _of_each(functools.partial(joined_store, partition), parts)
 
 
 def part_of_tree(partition: Partition, state: State, shard: int) -> State:
     """``part_of_store`` of each array of a state."""
-    if isinstance(state, (tuple, list)):
-        return tuple(part_of_tree(partition, part, shard) for part in state)
-    if state is None:
-        return None
-    found: NDArray = wrap(part_of_store(partition, state._store, shard), cpu())
-    return found
+    return _of_each(lambda parts: part_of_store(partition, parts[shard], shard), {shard: state})
 
 
 def merged_optimizer(optimizers: Sequence[Optimizer]) -> tuple[int, Optimizer]:
@@ -165,10 +162,3 @@ def split_states(whole: bytes, specs: Mapping[Key, KeySpec], shards: int) -> lis
                 waiting[shard][key] = part_of_tree(partition, sums[key], shard)
     return [pack(part, optimizer, None if progress is None else Progress(progress.counts, {0: more}))
             for part, more in zip(parts, waiting, strict=True)]
-
-
-def rows_of_shards(partition: Partition, found: Mapping[int, tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Rows of the whole value, ascending, and their values, from local rows and values of each holder."""
-    rows = np.concatenate([partition.rows_of(shard)[local] if partition.shape else local for shard, (local, _) in found.items()])
-    order = np.argsort(rows, kind="stable")
-    return rows[order], np.concatenate([values for _, values in found.values()])[order]

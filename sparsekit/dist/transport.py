@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -24,7 +22,7 @@ from .server import Server
 if TYPE_CHECKING:
     from .seen import Request
 
-__all__ = ["LocalCluster", "LocalTransport", "ServerProcess", "Transport", "client_here", "current", "finish", "set_current"]
+__all__ = ["LocalCluster", "LocalTransport", "Transport", "client_here", "current", "finish", "set_current"]
 
 Result = TypeVar("Result")
 
@@ -59,30 +57,8 @@ class Transport(Protocol):
             If a server has ended, and the run cannot go on.
         """
 
-    def processes(self) -> list[ServerProcess]:
-        """The processes of the servers as they are now."""
-
     def kill(self, index: int) -> None:
         """End the process of a server at once."""
-
-
-@dataclass(frozen=True)
-class ServerProcess:
-    """The process of a server.
-
-    Attributes
-    ----------
-    index : int
-        Number of the server.
-    pid : int
-        Number of its process, on its machine.
-    node : str
-        What Ray calls its machine; empty if the server is part of this process.
-    """
-
-    index: int
-    pid: int
-    node: str
 
 
 class LocalCluster:
@@ -193,10 +169,6 @@ class LocalTransport:
         """As ``Transport.results``."""
         until = time.monotonic() + seconds
         return [one.result(max(0.0, until - time.monotonic())) for one in sent]
-
-    def processes(self) -> list[ServerProcess]:
-        """As ``Transport.processes``: this process, for each server."""
-        return [ServerProcess(index, os.getpid(), "") for index in range(self.setup.servers)]
 
     def kill(self, index: int) -> None:
         """Refused: the servers are part of this process.

@@ -10,32 +10,16 @@ import numpy as np
 
 from ..base import displays, rng
 from ..base.context import cpu
-from ..base.errors import (
-    ParameterError,
-    StorageTypeError,
-    UnknownNameError,
-    UnsupportedError,
-    expected,
-)
+from ..base.errors import ParameterError, StorageTypeError, UnknownNameError, UnsupportedError, expected
 from ..base.files import write_whole
 from ..core.dispatch import wrap
-from ..dist.client import Pushed
 from ..dist.compression import quantize
-from ..dist.messages import KeySpec
+from ..dist.messages import KeySpec, Push
 from ..dist.states import join_states, split_states
 from ..dist.transport import client_here
 from ..optimizer import states
 from ..storage import RowSparse
-from .arguments import (
-    arrays_by_key,
-    check_row_sparse,
-    checked_optimizer,
-    numbers_of,
-    only_optimizer,
-    pairs,
-    row_targets,
-    sum_of,
-)
+from .arguments import arrays_by_key, check_row_sparse, checked_optimizer, numbers_of, only_optimizer, pairs, row_targets, sum_of
 from .base import KVStoreBase
 from .kvstore import read_states
 
@@ -125,7 +109,7 @@ class DistKVStore(KVStoreBase):
         self._type = name
         self._client: Client = client_here()
         if timeout is not None:
-            self._client.timeout = _seconds("timeout", timeout)
+            self.timeout = timeout
         self._optimizer: Optimizer | None = None
         self._base: dict[str, Any] = {}
         self._changed: set[str] = set()
@@ -134,13 +118,8 @@ class DistKVStore(KVStoreBase):
         self._residuals: dict[Key, Array] = {}
         self._own_steps = False
         self._skipped_to: Any = None  # Any: the state at a snapshot
-        self._mode()
+        self._client.set_mode("async" if "async" in name else "sync")
         weakref.finalize(self, self._client.close)
-
-    def _mode(self) -> None:
-        """Have the servers sum as the name says."""
-        wanted = "async" if "async" in self._type else "sync"
-        self._client.set_mode(wanted)
 
     # what it is
 
@@ -166,7 +145,9 @@ class DistKVStore(KVStoreBase):
 
     @timeout.setter
     def timeout(self, seconds: float) -> None:
-        self._client.timeout = _seconds("timeout", seconds)
+        if not isinstance(seconds, (int, float, np.integer, np.floating)) or isinstance(seconds, bool) or not seconds > 0:
+            raise ParameterError(expected("timeout", "a number of seconds above 0", seconds), hint="pass 60, for instance.")
+        self._client.timeout = float(seconds)
 
     @staticmethod
     def is_capable(capability: str) -> bool:
@@ -393,9 +374,9 @@ class DistKVStore(KVStoreBase):
             rows, values = _components(total)
             clock = self._count(key)
             if self._compression is not None and rows is None:
-                parts.append(Pushed(key, None, self._quantized(key, values), clock, self._compression))
+                parts.append(Push(key, 0, None, self._quantized(key, values), clock, self._compression))
             else:
-                parts.append(Pushed(key, rows, values, clock))
+                parts.append(Push(key, 0, rows, values, clock))
         self._client.push(parts, settings)
 
     def _count(self, key: Key) -> int | None:
@@ -707,13 +688,6 @@ class DistKVStore(KVStoreBase):
         """
         raise UnsupportedError(f"Command {head} cannot be sent to the servers, which take none of MXNet's commands.",
                                hint="set_optimizer() and set_gradient_compression() say what the servers do.")
-
-
-def _seconds(name: str, given: object) -> float:
-    """A number of seconds above 0; raises ``ParameterError`` for anything else."""
-    if not isinstance(given, (int, float, np.integer, np.floating)) or isinstance(given, bool) or not given > 0:
-        raise ParameterError(expected(name, "a number of seconds above 0", given), hint="pass 60, for instance.")
-    return float(given)
 
 
 def _ascending(rows: Array) -> Array:

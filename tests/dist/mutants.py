@@ -7,6 +7,7 @@ import contextlib
 from sparsekit.dist import files, snapshot
 from sparsekit.dist.client import Client
 from sparsekit.dist.files import Snapshots
+from sparsekit.dist.messages import Waited
 from sparsekit.dist.server import Server
 from sparsekit.dist.snapshot import Capture, _Aside
 from sparsekit.gluon.servers import TrainerServers
@@ -52,13 +53,16 @@ def calls_of_other_epochs_answered(before):
 
 @mutant(Server, "_take")
 def steps_pass_a_snapshot(before):
+    async def nobody(call, rank, waited_for):
+        pass
+
     async def take(self, call, message, number, ends):
-        floor, self._floor = self._floor, lambda: 1 << 60
+        self._floor, self._until = lambda: 1 << 60, nobody
         try:
             if number > self._taken.get(message.rank, 0):
                 await before(self, call, message, number, False)
         finally:
-            self._floor = floor
+            del self._floor, self._until
         if ends:
             self.done[message.rank] += 1
             self._marks |= {message.mark} - {0}
@@ -82,9 +86,9 @@ def sum_in_the_order_of_arrival(before):
     return close
 
 
-@mutant(Server, "_slow")
+@mutant(Server, "_slower")
 def no_bound_of_staleness(before):
-    return lambda self, message, ahead: ()
+    return lambda self, message: Waited(None, 0, ())
 
 
 @mutant(Capture, "before")
@@ -110,11 +114,11 @@ def servers_random_numbers_not_in_snapshot(before):
     return lambda state: before({**state, "state": {**state["state"], "state": 1}})
 
 
-@mutant(snapshot._Part, "finish")
+@mutant(snapshot, "_finish")
 def optimizers_not_counted(before):
-    def finish(self):
-        before(self)
-        self.server.numbers = {"optimizer": 0, "states": 0}
+    def finish(server, parts):
+        before(server, parts)
+        server.numbers = {"optimizer": 0, "states": 0}
     return finish
 
 

@@ -26,7 +26,8 @@ def test_a_missing_ray_is_named_with_the_extra():
 
 @pytest.mark.parametrize(("given", "named"), [
     ({"workers": 0}, "workers must be a positive integer"), ({"servers": True}, "servers must be a positive integer"),
-    ({"workers": 1.5}, "workers must be a positive integer"), ({"seconds": -1}, "seconds must be a number of seconds above 0"),
+    ({"workers": 1.5}, "workers must be a positive integer"), ({"every": 0}, "every must be a positive integer"),
+    ({"every": "5"}, "every must be a positive integer"), ({"seconds": -1}, "seconds must be a number of seconds above 0"),
     ({"staleness": -1}, "staleness must be"), ({"staleness": 1.5}, "staleness must be"),
     ({"timeout": float("nan")}, "timeout must be a number of seconds above 0"), ({"timeout": "10"}, "timeout must be"),
     ({"frozen_after": 0}, "frozen_after must be")])

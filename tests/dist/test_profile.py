@@ -9,8 +9,8 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.dist import seen
-from sparsekit.dist.client import Client, Pushed
-from sparsekit.dist.messages import KeySpec
+from sparsekit.dist.client import Client
+from sparsekit.dist.messages import KeySpec, Push
 from sparsekit.dist.partition import Partition, dealt
 from sparsekit.dist.transport import LocalCluster
 from sparsekit.profiler.clocks import Answer, difference, offset_of
@@ -277,7 +277,7 @@ def test_staleness_counts_the_steps_of_others_that_a_gradient_did_not_know():
             getattr(thread, step)()
 
     def push(client):
-        client.push([Pushed("w", None, np.ones(4, np.float32))])
+        client.push([Push("w", 0, None, np.ones(4, np.float32))])
         client.flush()
 
     first.pull([("w", None)])

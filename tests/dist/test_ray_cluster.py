@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import threading
 from types import SimpleNamespace
 
 import pytest
 
-from sparsekit.base.errors import LostDataError, NoRoomError
+from sparsekit.base.errors import LostDataError, NoClusterError, NoRoomError
 from sparsekit.dist import files, launch, ray_cluster
 from sparsekit.dist.messages import Setup
 
@@ -83,4 +84,37 @@ def test_a_folder_that_is_not_there_or_does_not_answer_is_named(tmp_path, monkey
     monkeypatch.setattr(files.Path, "exists", lambda path: answers.wait())
     with pytest.raises(LostDataError, match="does not see"):
         files.see_folder(setup, "Rank 3")
+    answers.set()
+
+
+class Done(Full):
+    """A worker that has ended, and a server that was started again meanwhile."""
+
+    cloudpickle = pickle
+
+    def wait(self, references, timeout):
+        return references[:1], references[1:]
+
+    def get(self, found, timeout=None):
+        return [None for _ in found] if isinstance(found, list) else {"epoch": 0} if found == "a sign of life" else found
+
+
+def test_a_server_that_is_lost_before_it_has_told_its_profile_has_ended(monkeypatch):
+    monkeypatch.setattr(ray_cluster, "load_ray", Done)
+    driver = ray_cluster.Driver(Setup(1, 1), ray_cluster.Options(), b"", None)
+    driver.workers = [SimpleNamespace(ping=SimpleNamespace(remote=int))]
+    driver.group.epoch, driver.group.ask = 1, lambda index: "a sign of life"
+    driver.group.servers = [SimpleNamespace(call=SimpleNamespace(remote=lambda message: None))]
+    driver._runs = {ray_cluster.Outcome(pickle.dumps(7)): 0}
+    with pytest.raises(ray_cluster.LostError) as error:
+        driver._watch()
+    assert error.value.args == ("server", 0, "has ended")
+
+
+def test_a_head_that_does_not_answer_is_named_when_a_job_is_looked_for(monkeypatch):
+    answers = threading.Event()
+    monkeypatch.setattr(ray_cluster, "load_ray", lambda: SimpleNamespace(get_actor=lambda name, namespace: answers.wait(5.0)))
+    monkeypatch.setattr(ray_cluster, "SOON", 0.01)
+    with pytest.raises(NoClusterError, match=r"has not answered for 0 s .the job 'outside'"):
+        ray_cluster.keeper_of("outside")
     answers.set()

@@ -826,6 +826,7 @@ class Driver:
             if now > looked + 1.0:
                 self.group.look(max(self.options.frozen_after, SOON))
                 looked = time.monotonic()
+                heard = {one: at + looked - now for one, at in heard.items()}  # no answer was read while the head was asked
             ready, _ = self.ray.wait([*self._runs, *asked], timeout=LOOK)
             for reference in ready:
                 if reference in self._runs:

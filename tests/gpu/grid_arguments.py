@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsekit.kernels import FILES
+from sparsekit.kernels import FILES, kernels_of
 
-NAMES = sorted({name for names in FILES.values() for name in names})
+NAMES = sorted({name for file in FILES for name in kernels_of(file)})
 
 #: How many states each optimizer step has, the first after the weight; two where it is not named.
 STATES = {"sgd_step": 0, "sign_step": 0, "momentum_step": 1, "nesterov_step": 1, "sign_momentum_step": 1, "compensated_step": 1,
@@ -17,7 +17,7 @@ ON_HOST = {"numbers", "bounds"}
 
 #: Kernels of floating-point values only; the second kind gets float16 as float32 copies.
 REAL = {*FILES["activation"], *FILES["normalize"]}
-WIDE = {*FILES["recurrent"], *FILES["update"], *FILES["update_adaptive"]}
+WIDE = {*FILES["recurrent"], *kernels_of("update"), *kernels_of("update_adaptive")}
 
 #: Kernels that have no values.
 PLACES = {*FILES["group"], "csr_column_bounds", "csr_count_columns", "csr_reshape"}

@@ -14,7 +14,7 @@ import pytest
 
 from sparsekit.base import environment
 from sparsekit.io.libsvm_reader import LibSVMReader, _functions, _Scratch
-from sparsekit.kernels import FILES, host_file
+from sparsekit.kernels import FILES, host_file, kernels_of
 from sparsekit.kernels.cpu import libsvm_read as compiled_reader
 from sparsekit.kernels.numpy import libsvm_read as numpy_reader
 from tests.sampling import some
@@ -31,12 +31,12 @@ class Folder:
         self._name = name
 
     def __getattr__(self, kernel):
-        file = next(file for file, names in FILES.items() if kernel in names)
+        file = next(file for file in FILES if kernel in kernels_of(file))
         return getattr(importlib.import_module(f"sparsekit.kernels.{self._name}.{file}"), kernel)
 
 
 CPU, IN_NUMPY = Folder("cpu"), Folder("numpy")
-NAMES = sorted({name for names in FILES.values() for name in names})
+NAMES = sorted({name for file in FILES for name in kernels_of(file)})
 
 #: By how many units in the last place of an array's largest element a kernel may differ from its twin, as numba fuses or
 #: reorders sums or computes exponentials by polynomials.  Kernels that are not named give the same bits.

@@ -295,7 +295,7 @@ def test_what_is_computed_while_lowering_is_refused_and_not_frozen():
 
 
 def counted():
-    """How many rows of the operators are lowered with all their float32 samples, and how many there are: dense, and sparse."""
+    """The rows of the operators that are lowered with all their float32 samples, and the others: of dense arrays, and sparse."""
     found = {}
     for name, op in sorted(OPS.items()):
         for arrays, attrs, stypes in cases(op):
@@ -304,12 +304,15 @@ def counted():
                 key = name, repr(case.plan.rule)
                 sparse = set(stypes) != {"default"} or any(stype_of(store) != "default" for store in case.results)
                 found.setdefault((sparse, key), []).append(not case.lowered().reasons[0])
-    return tuple((sum(all(made) for (sparse, _), made in found.items() if sparse is wanted),
-                  sum(sparse is wanted for sparse, _ in found)) for wanted in (False, True))
+    return [[[key for (sparse, key), made in found.items() if sparse is wanted and all(made) is lowered]
+             for lowered in (True, False)] for wanted in (False, True)]
 
 
-def test_the_rows_that_are_lowered_are_as_many_as_before():
-    assert counted() == ((207, 354), (154, 412))
+def test_the_rows_that_are_not_lowered_are_as_many_as_before():
+    """A new operator need not be: its rows are then counted here."""
+    for (lowered, others), (least, most), stype in zip(counted(), ((207, 147), (154, 258)), ("dense", "sparse"), strict=True):
+        assert len(lowered) >= least, f"{len(lowered)} of {least} {stype} rows are lowered"
+        assert len(others) == most, f"{len(others)} instead of {most} {stype} rows are not lowered: {others}"
 
 
 def test_without_the_loops_of_numpy_everything_runs_as_before_and_says_why(monkeypatch):

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sparsekit.kernels import FILES, kernels_of
+from tests.kernels.kernel_arguments import states_of
 
 NAMES = sorted({name for file in FILES for name in kernels_of(file)})
-
-#: How many states each optimizer step has, the first after the weight; two where it is not named.
-STATES = {"sgd_step": 0, "sign_step": 0, "momentum_step": 1, "nesterov_step": 1, "sign_momentum_step": 1, "compensated_step": 1,
-          "adagrad_step": 1, "rmsprop_step": 1, "lamb_step": 3, "centered_rmsprop_step": 3, "ftml_step": 3}
 
 #: Arguments that lie in ordinary memory.
 ON_HOST = {"numbers", "bounds"}
@@ -215,7 +212,7 @@ def steps(at, name):
         return ["sgd_step", at.dense(rows, width), at.dense(some.size, width), some, at.numbers(), ()]
     if name == "update_other_rows":
         return ["adam_step", at.dense(rows, width), some, at.numbers(), [at.above(rows, width), at.above(rows, width)]]
-    states = [at.above(rows, 1)] if name == "group_adagrad_step" else [at.above(rows, width) for _ in range(STATES.get(name, 2))]
+    states = [at.above(rows, 1)] if name == "group_adagrad_step" else [at.above(rows, width) for _ in range(states_of(name))]
     return [at.dense(rows, width), at.dense(some.size, width), some, 1, at.numbers(), *states]
 
 

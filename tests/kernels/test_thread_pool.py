@@ -12,7 +12,7 @@ import pytest
 
 from sparsekit.base.errors import RowIndexError, SparsekitError
 from sparsekit.base.platform import leave_processor
-from sparsekit.kernels import FILES, for_device
+from sparsekit.kernels import for_device, kernels_of
 from sparsekit.kernels.cpu import thread_pool
 from sparsekit.kernels.cpu.intrinsic_names import put_up
 from sparsekit.kernels.cpu.jit import kernel, worker_count
@@ -175,7 +175,7 @@ def test_a_thread_leaves_a_processor_and_may_come_back_later(monkeypatch: pytest
 
 STATES = {
     name: kernel.py_func.__code__.co_argcount - 5
-    for file in ("update", "update_adaptive") for name in FILES[file] if name.endswith("_step")
+    for file in ("update", "update_adaptive") for name in kernels_of(file) if name.endswith("_step")
     for kernel in [getattr(for_device("cpu"), name)]}
 
 

@@ -90,8 +90,8 @@ def test_every_operator_has_a_stub(front: str) -> None:
     found = {stem: set(re.findall(r"^def (\w+)\(", (folder / f"{stem}.pyi").read_text(encoding="utf-8"), re.MULTILINE))
              for stem in ("operators", "op", "_internal")}
     names = {one for one in registry if not keyword.iskeyword(one)}
-    assert found["_internal"] == {one for one in names if one.startswith("_")}
-    assert found["operators"] | found["op"] >= {one for one in names if not one.startswith("_")}
+    assert found["_internal"] == {one for one in names if one.startswith("_")}, "run `python tests/stubs.py`"
+    assert found["operators"] | found["op"] >= {one for one in names if not one.startswith("_")}, "run `python tests/stubs.py`"
 
 
 def test_the_program_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,9 @@ def test_the_table_of_pytorch_programs_is_that_of_the_manifest():
 def test_steps_are_found_and_no_advice_raises():
     results = [program["result"] for program in manifest("torch")]
     assert sum(result["step"] for result in results) >= 0.9 * len(results)
-    assert all(result["verdict"] in ("holds", "refused", "no fix", "not judged") for result in results)
+    assert {result["verdict"] for result in results} <= {"holds", "refused", "no fix", "not judged", "nothing to fix", "by hand"}
+    assert not any(result["dense"] for result in results if result["verdict"] == "nothing to fix")
+    assert all(result["dense"] and result["reason"] for result in results if result["verdict"] == "by hand")
     assert all(result["bytes"] for result in results if result["verdict"] == "holds")
 
 

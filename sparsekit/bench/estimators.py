@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["measure"]
 
-COLUMNS, QUICK = 2**20, 2**16
+COLUMNS, QUICK = 2**20, 2**17
 #: Rows of a batch at most, where SGDClassifier runs as it comes.
 LARGE = 1024
 #: Passes, or iterations of LogisticRegression, that are tried; and how far below the best of the worst all have to come.

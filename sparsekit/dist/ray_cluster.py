@@ -595,7 +595,7 @@ class Group:
         return sorted(left)
 
     def client(self) -> Client:
-        """A client of the servers that is no worker."""
+        """A client for the driver, which is not a worker."""
         return Client(RayTransport(self.setup, -1, self.epoch, self.servers))
 
     def ask(self, index: int) -> Reference:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NUMPY", "for_device", "host_file", "is_numpy", "loaded", "warm", "why_numpy"]
 
-#: Which file holds which kernel; the same for every device.  Those in ``STEPS`` also hold the steps of optimizers, ``..._step``.
+#: Which file holds which kernel; the same for every device.  The steps of optimizers are found by ``kernels_of``.
 FILES = {
     "csr": (
         "csr_dot_dense", "csr_drop_absent", "csr_dot_csr", "csr_transposed_dot_dense", "csr_transposed_dot_row_sparse",
@@ -58,6 +58,8 @@ FILES = {
     "update_adaptive": (),
 }
 _FILE_OF = {name: file for file, names in FILES.items() for name in names}
+
+#: Files that hold steps of optimizers, whose names are those in the ``__all__`` of the file in ``cpu``.
 STEPS = ("update", "update_adaptive")
 
 
@@ -73,7 +75,7 @@ def _file_of(name: str) -> str:
     Raises
     ------
     UnknownNameError
-        If there is no kernel of this name.
+        If no kernel has this name.
     """
     file = _FILE_OF.get(name)
     if file is None and name.endswith("_step"):

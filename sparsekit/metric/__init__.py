@@ -8,7 +8,6 @@ from .base import CompositeEvalMetric, EvalMetric, alias, check_label_shapes, cr
 from .classification import *  # noqa: F403
 from .ranking import *  # noqa: F403
 from .values import *  # noqa: F403
-from .values import np
 
 __all__ = ["CompositeEvalMetric", "EvalMetric", "alias", "check_label_shapes", "create", "register"]
 __all__ += classification.__all__

@@ -111,7 +111,8 @@ def run_script(request: Request) -> Run | ManySteps:
     """Run a script as ``python SCRIPT`` does, and answer with the run of its steps; it ends the process."""
     watch, status = _watch_for(request), 0
     sys.argv, sys.path[0:0] = [request.script, *request.arguments], [os.path.dirname(request.script)]
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(_NoInput()) if request.input is None else io.BytesIO(request.input))
+    given = io.BufferedReader(_NoInput()) if request.input is None else io.BytesIO(request.input)
+    sys.stdin = io.TextIOWrapper(given, encoding=sys.stdin.encoding)
     sys.modules["__main__"] = watch.module
     try:
         exec(watch.main.__code__, watch.main.__globals__)

@@ -18,7 +18,6 @@ from .update_momentum import sgd_mom_update, sgd_update
 from .update_precision import mp_sgd_mom_update, mp_sgd_update, step_precisely
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from ...base.types import Array, Attrs, DType, Shape
     from ...core.cost import Meta

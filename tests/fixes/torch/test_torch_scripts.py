@@ -219,7 +219,7 @@ def test_a_script_that_reads_its_input_gets_it_in_each_run(fix, monkeypatch):
     text = SGD.replace("model = Model()", "assert input('which? ') == 'this'\nmodel = Model()")
     _, printed = fix(text)
     assert "No fix was tried. The script reads its input" in printed.out
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"this\n")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"this\n"), encoding="utf-8"))
     _, printed = fix(text)
     assert " holds " in printed.out
 

@@ -27,7 +27,9 @@ from ..base.warn import warn_user
 from ..core.dispatch import wrap
 from ..gluon import Trainer, TrainStep
 from ..gluon.loss import L2Loss, Loss, SigmoidBinaryCrossEntropyLoss, SoftmaxCrossEntropyLoss
+from ..kernels import for_device
 from ..ndarray import NDArray, array
+from ..ops.sparse.sparse_indexing import csr_rows
 from ..optimizer.states import arrays_of
 from ..storage import CSR
 from .blocks import Interactions, Linear
@@ -248,8 +250,9 @@ class _Estimator(BaseEstimator, abc.ABC):
 
     def _outcome(self, X: Rows, places: Array | None = None) -> Array:
         """What the model computes of the rows, or of those at some places, (rows, outputs)."""
-        parts = _parts(X.shape[0] if places is None else places.shape[0], ROWS)
-        found = [self.net_(*self.net_.inputs(_array_of(X[part if places is None else places[part]]))).asnumpy() for part in parts]
+        places = np.arange(X.shape[0]) if places is None else places
+        parts = _parts(places.shape[0], ROWS)
+        found = [self.net_(*self.net_.inputs(_array_of(X, places[part]))).asnumpy() for part in parts]
         return np.concatenate(found)
 
     def _outcome_of(self, X: Rows) -> Array:
@@ -371,7 +374,7 @@ class _Passes(EpochLoop[Any, NDArray]):
         label = [array(self.target[chosen], dtype=estimator._label_type or estimator._dtype)]
         if self.weights is not None:
             label.append(array(self.weights[chosen].reshape(-1, 1), dtype=estimator._dtype))
-        inputs = estimator.net_.inputs(_array_of(self.rows[chosen]))
+        inputs = estimator.net_.inputs(_array_of(self.rows, chosen))
         found: NDArray = estimator._step(inputs, label, batch_size=given)  # type: ignore[arg-type]  # weights are any numbers
         return found
 
@@ -660,11 +663,13 @@ def _sound(X: Rows) -> Rows:
     return X
 
 
-def _array_of(X: Rows) -> NDArray:
-    """A csr array with some rows of a sound matrix: columns sorted, each once."""
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    store = CSR(X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), X.shape, check=False)
-    made: NDArray = wrap(store, cpu())
+def _array_of(X: Rows, places: Array) -> NDArray:
+    """A csr array with the rows at these places of a sound matrix: columns sorted, each once."""
+    if X.has_canonical_format:
+        store = csr_rows(for_device("cpu"), CSR(X.data, X.indices, X.indptr, X.shape, check=False), places)
+    else:
+        store = X[places]
+        store.sum_duplicates()
+    made: NDArray = wrap(CSR(store.data, store.indices.astype(np.int64), store.indptr.astype(np.int64), store.shape, check=False),
+                         cpu())
     return made

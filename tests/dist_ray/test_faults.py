@@ -21,7 +21,7 @@ from .jobs import alive, alone
 
 STEPS = 30
 #: Histories with real processes, by default and with ``--all``.
-USUAL, ALL = 2, 50
+USUAL, ALL = 5, 50
 
 
 @pytest.fixture(scope="module")

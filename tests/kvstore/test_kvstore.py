@@ -105,27 +105,6 @@ def test_rows_by_number(any_store):
         any_store.row_sparse_pull("w", out=out[0])
 
 
-@pytest.mark.parametrize("name", ["sgd", "adam", "adagrad", "ftrl"])
-def test_the_first_step_stores_the_rows_that_a_row_sparse_value_lacks(store, name):
-    """MXNet's step on such a value is an error, and so the example programs that begin with zeros of servers fail there."""
-    pushed = mx.nd.sparse.row_sparse_array((np.ones((2, 2), "f"), [1, 3]), shape=(5, 2))
-    every = mx.nd.sparse.row_sparse_array((np.zeros((5, 2), "f"), np.arange(5)), shape=(5, 2))
-    for key, value in (("zeros", mx.nd.sparse.zeros("row_sparse", (5, 2))), ("every", every)):
-        store.init(key, value)
-    store.set_optimizer(mx.optimizer.create(name, learning_rate=0.1))
-    found = []
-    for key in ("zeros", "every"):
-        out = mx.nd.sparse.zeros("row_sparse", (5, 2))
-        for _ in range(2):
-            store.push(key, pushed)
-        store.row_sparse_pull(key, out=out, row_ids=mx.nd.array([1, 4]))
-        assert out.indices.asnumpy().tolist() == [1, 4]
-        found.append(out.data.asnumpy())
-    assert found[0].tobytes() == found[1].tobytes()
-    assert found[0][0].all()
-    assert not found[0][1].any()
-
-
 def test_an_updater_of_ones_own(store):
     store.init(3, array(1))
 

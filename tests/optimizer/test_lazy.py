@@ -159,20 +159,6 @@ def test_states_that_were_made_for_dense_updates_serve_lazy_ones(name, way):
         assert ours[absent].tobytes() == wanted[absent].tobytes()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "lazy_update" in arguments(name) and name != "sgld"])
-def test_states_of_a_file_serve_lazy_updates(name):
-    weight = weight_of("row_sparse", {})
-    options = {"momentum": 0.9, "wd": 0.1}
-    dense = mx.optimizer.get_updater(mx.optimizer.create(name, **settings(name, options, False)))
-    dense(0, gradient_of(1, weight, slice(None)), weight)
-    updater = mx.optimizer.get_updater(mx.optimizer.create(name, **settings(name, options, True)))
-    updater.set_states(dense.get_states())
-    before = weight.asnumpy()
-    updater(0, gradient_of(2, weight, STORED), weight)
-    changed = (weight.asnumpy() != before).any(axis=1)
-    assert np.flatnonzero(changed).tolist() == STORED
-
-
 @pytest.mark.thorough  # what each kernel of numpy does with rows is in kernels/test_numpy_kernels.py
 def test_kernels_in_numpy_are_as_lazy():
     if os.environ.get("SPARSEKIT_KERNELS") == "numpy":

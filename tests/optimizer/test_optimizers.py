@@ -209,13 +209,6 @@ def test_rates_by_schedule():
             holder.set_learning_rate(1.0)
 
 
-def test_a_learning_rate_with_a_schedule_replaces_its_base_lr_with_a_warning():
-    schedule = mx.lr_scheduler.CosineScheduler(max_update=10, base_lr=1.0)
-    with pytest.warns(UserWarning, match=r"learning_rate=0\.001 replaces base_lr=1\.0"):
-        mx.optimizer.Adam(lr_scheduler=schedule)
-    assert schedule.base_lr == 0.001
-
-
 def test_each_device_counts_its_own_updates():
     optimizer = mx.optimizer.Adam(learning_rate=0.1)
     first, second = (mx.optimizer.get_updater(optimizer) for _ in range(2))

@@ -11,6 +11,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.optimizer.optimizer import registry
 from sparsekit.optimizer.states import arrays_of
+from tests.calls import alike
 
 #: Every optimizer that is registered, also one that is new, but for a second name.
 NAMES = sorted(name for name, cls in registry.items() if cls.__name__.lower() == name and cls.__module__.startswith("sparsekit."))
@@ -138,8 +139,7 @@ def test_without_lazy_updates_it_is_the_dense_run(name, way):
         dense, *others = found
         half = option.get("multi_precision")
         for other in others:
-            for ours, wanted in zip(other, dense, strict=True):
-                np.testing.assert_allclose(ours, wanted, rtol=2e-3 if half else 2e-5, atol=2e-3 if half else 1e-5)
+            alike(other, dense, rtol=2e-3 if half else 2e-5, atol=2e-3 if half else 1e-5)
 
 
 @pytest.mark.parametrize("way", ["updater", "kvstore", "trainer"])

@@ -58,7 +58,7 @@ class Recording:
         ``{0}`` and ``{1}`` are its files, ``{exports}`` a folder with networks that sparsekit exported, any other name in braces
         one of ``PYTHONS`` or ``SOURCES``.
     starts : bool
-        Whether it changes a part of the file that is there.
+        Whether it takes the cases of the file that is there, or changes a part of it.
     varies : tuple of str
         Keys of a trace's events whose values, like the order of the events, are other ones on each run; ``--check`` compares the
         rest.
@@ -80,18 +80,18 @@ class Recording:
         return ", ".join(missing(self, {})) or "nothing"
 
 
-def of_mxnet(*names: str) -> Iterator[Recording]:
-    """Recorders that take the file to write, run under MXNet, and are named after the file."""
+def of_mxnet(*names: str, script: str = "", starts: bool = False) -> Iterator[Recording]:
+    """Recorders that take the file to write, run under MXNet, and are named after the file if no other is given."""
     for name in names:
-        yield Recording((f"{name}.json",), f"oracle/record_{name}.py")
+        yield Recording((f"{name}.json",), f"oracle/record_{script or name}.py", starts=starts)
 
 
 RECORDINGS = (
-    *of_mxnet("compat", "names"),
-    *of_mxnet("blocks", "callback", "constructors", "control", "dense_ops", "estimator", "exports", "files", "gluon_data",
-              "gluon_layers", "gluon_rnn", "initializer", "io", "kvstore", "losses", "metric", "module", "neural_ops", "ops",
-              "reprs", "signatures", "symbol_storage", "symbols", "trainings", "updates", "visualization"),
-    Recording(("libsvm_iter.json",), "oracle/record_libsvm.py"),
+    *of_mxnet("compat", "kvstore", "names", "signatures", "trainings"),
+    *of_mxnet("blocks", "callback", "control", "estimator", "exports", "files", "gluon_data", "gluon_layers", "gluon_rnn", "io",
+              "module", "neural_ops", "symbol_storage", "symbols", "updates", "visualization", starts=True),
+    *of_mxnet("constructors", "dense_ops", "initializer", "losses", "metric", "ops", "reprs", script="expressions", starts=True),
+    *of_mxnet("libsvm_iter", script="libsvm", starts=True),
     Recording(("profiler_api.json",), "oracle/record_profiler.py"),
     Recording(("tutorial_output.txt",), "oracle/record_tutorial.py"),
     Recording(("docstrings.json.xz", "docstring_calls.json.xz"), "oracle/record_docstrings.py", arguments=("{0}", "{1}")),
@@ -118,8 +118,8 @@ BY_HAND = {
 }
 
 #: Programs beside the recorders: what these import or run, and what records into ``profiles``.
-HELPERS = ("oracle/compat_cases.py", "oracle/expressions.py", "oracle/fix_programs.py", "oracle/recording.py",
-           "oracle/run_programs.py", "oracle/write_exports.py")
+HELPERS = ("oracle/compat_cases.py", "oracle/fix_programs.py", "oracle/recording.py", "oracle/run_programs.py",
+           "oracle/write_exports.py")
 
 
 def name_of(recording: Recording) -> str:

@@ -70,7 +70,7 @@ def test_wrong_arguments_are_named(arguments, said):
 
 
 def test_a_byte_that_differs_is_told_and_written(tmp_path, monkeypatch):
-    recording = TOOL["Recording"](("facts.json",), "oracle/record_losses.py")
+    recording = TOOL["Recording"](("facts.json",), "oracle/record_module.py")
     committed, made = tmp_path / "committed", tmp_path / "made"
     for folder, text in ((committed, '{"a": 1}'), (made, '{"a": 2}')):
         folder.mkdir()

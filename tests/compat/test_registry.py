@@ -7,6 +7,7 @@ import pytest
 import sparsekit as mx
 from sparsekit import registry
 from sparsekit.base.registry import registries
+from tests.calls import refused
 
 
 @pytest.fixture
@@ -35,10 +36,8 @@ def test_a_class_is_made_by_its_name_its_alias_a_dict_and_json(base):
 
 
 def test_what_is_not_registered_or_of_another_base_is_refused(base):
-    with pytest.raises(mx.UnknownNameError, match="vectors"):
-        registry.get_create_func(base, "vectors")("glove")
-    with pytest.raises(mx.DTypeError, match="derived from Vectors"):
-        registry.get_register_func(base, "vectors")(int)
+    refused(mx.UnknownNameError, "vectors", lambda: registry.get_create_func(base, "vectors")("glove"))
+    refused(mx.DTypeError, "derived from Vectors", lambda: registry.get_register_func(base, "vectors")(int))
 
 
 def test_classes_of_the_library_are_found_by_their_base():

@@ -30,6 +30,7 @@ from sparsekit.datasets import archives, download, fetch_libsvm, fetch_movielens
 from sparsekit.datasets.archives import open_member, unpack
 from sparsekit.datasets.download import Source, data_home, fetch
 from sparsekit.gluon import utils
+from tests.calls import refused
 
 BODY = bytes(range(256)) * 40
 
@@ -112,8 +113,7 @@ def test_an_interrupted_transfer_goes_on(server, tmp_path):
 def test_a_later_call_goes_on(server, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "RETRIES", 0)
     server.script = [{"cut": 3000}, {"status": 500}]
-    with pytest.raises(DownloadError, match="the server answers 500"):
-        get(server, tmp_path)
+    refused(DownloadError, "the server answers 500", get, server, tmp_path)
     assert (tmp_path / "file.part").stat().st_size == 3000
     assert not (tmp_path / "file").exists()
     assert get(server, tmp_path).path.read_bytes() == BODY
@@ -141,8 +141,7 @@ def test_a_part_that_is_already_all(server, tmp_path, more):
 
 def test_a_transfer_that_always_breaks_off_ends_in_an_error(server, tmp_path):
     server.script = [{"cut": 100}, *[{"cut": 0}] * 10]
-    with pytest.raises(DownloadError, match="ended before the file did"):
-        get(server, tmp_path)
+    refused(DownloadError, "ended before the file did", get, server, tmp_path)
     assert len(server.requests) == 2 + download.RETRIES
 
 
@@ -171,14 +170,12 @@ def test_a_place_that_cannot_be_written(server, tmp_path):
     (tmp_path / "in the way").write_text("")
     (tmp_path / "file.part").mkdir()
     for folder in (tmp_path / "in the way", tmp_path):
-        with pytest.raises(DownloadError, match=r"cannot be written(.|\n)*SPARSEKIT_DATA"):
-            get(server, folder)
+        refused(DownloadError, r"cannot be written(.|\n)*SPARSEKIT_DATA", get, server, folder)
 
 
 def test_the_wrong_file_is_not_kept(server, tmp_path):
     for wrong in ({"md5": "0" * 32}, {"sha256": "0" * 64}, {"size": 7}):
-        with pytest.raises(DownloadError, match=r"not 0000|not 7"):
-            get(server, tmp_path, **wrong)
+        refused(DownloadError, r"not 0000|not 7", get, server, tmp_path, **wrong)
         assert not (tmp_path / "file").exists()
     right = {"md5": hashlib.md5(BODY).hexdigest(), "sha256": hashlib.sha256(BODY).hexdigest(), "size": len(BODY)}
     assert get(server, tmp_path, **right).path.exists()
@@ -189,12 +186,10 @@ def test_the_first_download_is_trusted_and_later_ones_are_compared_with_it(serve
     get(server, tmp_path)
     (tmp_path / "file").write_bytes(BODY[:-1] + b"x")
     os.utime(tmp_path / "file", (0, 0))
-    with pytest.raises(DownloadError, match=r"as when it was first downloaded(.|\n)*refresh=True"):
-        get(server, tmp_path)
+    refused(DownloadError, r"as when it was first downloaded(.|\n)*refresh=True", get, server, tmp_path)
     (tmp_path / "file").unlink()
     server.files["file"] = BODY[::-1]
-    with pytest.raises(DownloadError, match="as when it was first downloaded"):
-        get(server, tmp_path)
+    refused(DownloadError, "as when it was first downloaded", get, server, tmp_path)
     assert not (tmp_path / "file").exists()
     assert get(server, tmp_path, refresh=True).path.read_bytes() == BODY[::-1]
 
@@ -246,10 +241,8 @@ def test_a_download_of_gluon_that_fails_says_why_and_leaves_nothing(server, tmp_
         utils.download(f"{server.url}/file", str(tmp_path / "x"), retries=1)
     for address, why in (("http://127.0.0.1:1/a", "refused"), ("nothing", "unknown url type"),
                          ("http://127.0.0.1/", "not end in a file name")):
-        with pytest.raises(DataFileError, match=why):
-            utils.download(address, str(tmp_path / "y") if "file name" not in why else None, retries=0)
-    with pytest.raises(mx.SparsekitError, match="retries must be an integer of at least 0, got -1"):
-        utils.download(server.url, retries=-1)
+        refused(DataFileError, why, utils.download, address, str(tmp_path / "y") if "file name" not in why else None, retries=0)
+    refused(mx.SparsekitError, "retries must be an integer of at least 0, got -1", utils.download, server.url, retries=-1)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -335,29 +328,25 @@ def test_a_part_that_was_not_asked_for_is_not_put_behind_what_is_here(raw, tmp_p
 def test_answers_that_make_no_sense_are_named_and_written_within_bounds(raw, tmp_path, monkeypatch, answer, size, said):
     monkeypatch.setattr(download, "LARGEST", 1 << 20)  # of a file whose length nobody states
     raw.answers.append(answer)
-    with pytest.raises(DownloadError, match=said):
-        fetch(Source(raw.url, "file", size), tmp_path, progress=False)
+    refused(DownloadError, said, lambda: fetch(Source(raw.url, "file", size), tmp_path, progress=False))
     assert not (tmp_path / "file").exists()
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < max(size or 0, 1 << 20)
     if size is None and "1,048,576" not in said:
-        with pytest.raises(DataFileError, match=said):
-            utils.download(raw.url, str(tmp_path / "mine"), retries=0)
+        refused(DataFileError, said, utils.download, raw.url, str(tmp_path / "mine"), retries=0)
         assert not list(tmp_path.glob("*mine*"))
 
 
 @pytest.mark.parametrize("url", ["nonsense", "", "file:///etc/passwd", "ftp://127.0.0.1/x", "http://", "http://[::1/x",
                                  "http://a b/c", "http://127.0.0.1:99999/", "http://127.0.0.1:1/\nX: y", "http://é/x", None])
 def test_addresses_that_are_none(tmp_path, url):
-    with pytest.raises(DownloadError, match="cannot be downloaded"):
-        fetch(Source(url, "file"), tmp_path, progress=False)
+    refused(DownloadError, "cannot be downloaded", lambda: fetch(Source(url, "file"), tmp_path, progress=False))
     assert not (tmp_path / "file").exists()
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/x", "a/b", "..", ".", "", "a\0b", "a\nb", "a\\b", None, 3, b"x"])
 def test_names_that_lead_out_of_the_folder(server, tmp_path, name):
     folder = tmp_path / "inner"
-    with pytest.raises(DownloadError, match="is not a plain file name"):
-        fetch(Source(f"{server.url}/file", name), folder, progress=False)
+    refused(DownloadError, "is not a plain file name", lambda: fetch(Source(f"{server.url}/file", name), folder, progress=False))
     assert list(tmp_path.rglob("*")) == []
     assert server.requests == []
 
@@ -464,8 +453,7 @@ def test_packed_text(tmp_path, packed, member):
     assert unpack(tmp_path / "packed", tmp_path / "text", member).read_bytes() == TEXT
     if packed is not TEXT:
         (tmp_path / "short").write_bytes(packed[:len(packed) * 2 // 3])
-        with pytest.raises(DataFileError, match=r"is damaged, truncated|no member"):
-            unpack(tmp_path / "short", tmp_path / "other", member)
+        refused(DataFileError, r"is damaged, truncated|no member", unpack, tmp_path / "short", tmp_path / "other", member)
     with pytest.raises(DataFileError, match="decompresses to more bytes than the limit"):
         unpack(tmp_path / "packed", tmp_path / "other", member, limit=len(TEXT) - 1)
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted(
@@ -519,8 +507,7 @@ def test_archives_that_cannot_be_read_are_named(tmp_path, packed, said):
     (tmp_path / "packed").write_bytes(packed)
     tracemalloc.start()
     try:
-        with pytest.raises(DataFileError, match=said):
-            unpack(tmp_path / "packed", tmp_path / "text", "a")
+        refused(DataFileError, said, unpack, tmp_path / "packed", tmp_path / "text", "a")
         assert tracemalloc.get_traced_memory()[1] < 1 << 25
     finally:
         tracemalloc.stop()
@@ -558,8 +545,7 @@ def test_an_error_of_who_reads_or_writes_is_not_said_to_be_the_archives(tmp_path
     (tmp_path / "packed").write_bytes(gzip.compress(TEXT))
     with pytest.raises(ValueError, match="the reader's own"), open_member(tmp_path / "packed"):
         raise ValueError("the reader's own")
-    with pytest.raises(DataFileError, match="cannot be written"):
-        unpack(tmp_path / "packed", tmp_path / "nowhere" / "text")
+    refused(DataFileError, "cannot be written", unpack, tmp_path / "packed", tmp_path / "nowhere" / "text")
 
 
 @pytest.fixture
@@ -591,18 +577,13 @@ def test_a_set_is_parsed_once_and_kept(sets, tmp_path, monkeypatch):
 
 def test_sets_that_are_not_what_they_should_be(sets, tmp_path, monkeypatch):
     options = {"root": tmp_path, "site": sets.url, "progress": False}
-    with pytest.raises(DataFileError, match="has 1,000 rows, but the test part of a9a has 3"):
-        fetch_libsvm("a9a", "test", **options)
-    with pytest.raises(UnknownNameError, match=r"LIBSVM data set named 'a9b'(.|\n)*did you mean 'a9a'"):
-        fetch_libsvm("a9b", **options)
-    with pytest.raises(UnknownNameError, match="part of a9a named 'validation'"):
-        fetch_libsvm("a9a", "validation", **options)
+    refused(DataFileError, "has 1,000 rows, but the test part of a9a has 3", fetch_libsvm, "a9a", "test", **options)
+    refused(UnknownNameError, r"LIBSVM data set named 'a9b'(.|\n)*did you mean 'a9a'", fetch_libsvm, "a9b", **options)
+    refused(UnknownNameError, "part of a9a named 'validation'", fetch_libsvm, "a9a", "validation", **options)
     sets.files["news20.binary.bz2"] = bz2.compress(TEXT)[:-10]
-    with pytest.raises(DataFileError, match=r"is damaged, truncated|in the middle of its compressed data"):
-        fetch_libsvm("news20", **options)
+    refused(DataFileError, r"is damaged, truncated|in the middle of its compressed data", fetch_libsvm, "news20", **options)
     monkeypatch.setenv("SPARSEKIT_DATA", str(tmp_path / "other"))
-    with pytest.raises(DownloadError, match="404"):
-        fetch_libsvm("rcv1", site=sets.url, progress=False)
+    refused(DownloadError, "404", fetch_libsvm, "rcv1", site=sets.url, progress=False)
     assert (tmp_path / "other" / "libsvm").is_dir()
 
 
@@ -632,11 +613,9 @@ def test_movielens(server, tmp_path, monkeypatch, size, sign, head):
     body = zipped(**{edition.member.replace("/", "__"): text})
     server.files[edition.file] = body
     options = {"root": tmp_path, "site": server.url, "progress": False}
-    with pytest.raises(DownloadError, match="as published"):
-        fetch_movielens(size, **options)
+    refused(DownloadError, "as published", fetch_movielens, size, **options)
     monkeypatch.setitem(movielens.MOVIELENS, size, edition._replace(md5=hashlib.md5(body).hexdigest()))
-    with pytest.raises(DataFileError, match="has 200 ratings, not"):
-        fetch_movielens(size, **options)
+    refused(DataFileError, "has 200 ratings, not", fetch_movielens, size, **options)
     monkeypatch.setitem(movielens.MOVIELENS, size, movielens.MOVIELENS[size]._replace(ratings=200))
     data = fetch_movielens(size, **options)
     assert (len(data.train.rating), len(data.test.rating), data.train.rating.dtype) == (180, 20, np.float32)
@@ -658,9 +637,6 @@ def test_movielens_that_is_none(server, tmp_path):
     options = {"root": tmp_path, "site": server.url, "progress": False}
     for text in (b"1,2,three,4\n", b"1,2,3\n", b"1,2,3,4\n5,6"):
         server.files["ml-latest-small.zip"] = zipped(**{"ml-latest-small__ratings.csv": text})
-        with pytest.raises(DataFileError, match="lines that are not ratings"):
-            fetch_movielens("latest-small", refresh=True, **options)
-    with pytest.raises(UnknownNameError, match="size of MovieLens named '2m'"):
-        fetch_movielens("2m", **options)
-    with pytest.raises(ShapeError, match="test_share"):
-        fetch_movielens("100k", 1.5, **options)
+        refused(DataFileError, "lines that are not ratings", fetch_movielens, "latest-small", refresh=True, **options)
+    refused(UnknownNameError, "size of MovieLens named '2m'", fetch_movielens, "2m", **options)
+    refused(ShapeError, "test_share", fetch_movielens, "100k", 1.5, **options)

@@ -7,6 +7,7 @@ import sparsekit as mx
 from sparsekit.base.errors import RowIndexError, ShapeError, UnknownNameError
 from sparsekit.datasets import BPTTBatches, Vocabulary, load_book_tokens, read_books
 from sparsekit.datasets.text import split_tokens
+from tests.calls import refused
 
 
 def test_tokens():
@@ -30,10 +31,8 @@ def test_vocabulary_is_in_the_order_of_frequency():
     numbers = small.to_indices(["b", "c", "a"])
     assert (numbers.tolist(), numbers.dtype) == ([0, 1, 2], np.int32)
     assert small.to_tokens(numbers) == ["b", "<unk>", "a"]
-    with pytest.raises(RowIndexError, match="Token 3 is out of range for a vocabulary of 3"):
-        small.to_tokens([3])
-    with pytest.raises(ShapeError, match="size must be at least 2, got "):
-        Vocabulary(tokens, size=1)
+    refused(RowIndexError, "Token 3 is out of range for a vocabulary of 3", small.to_tokens, [3])
+    refused(ShapeError, "size must be at least 2, got ", Vocabulary, tokens, size=1)
 
 
 def test_the_books():
@@ -57,8 +56,7 @@ def test_the_books():
 
 
 def test_what_is_not_there():
-    with pytest.raises(UnknownNameError, match="no author named 'Homer'"):
-        load_book_tokens(authors=["Homer"])
+    refused(UnknownNameError, "no author named 'Homer'", load_book_tokens, authors=["Homer"])
 
 
 @pytest.mark.parametrize(("length", "batch", "steps"), [(100, 4, 7), (101, 4, 5), (9, 2, 3), (50, 1, 60), (12, 11, 1)])
@@ -78,11 +76,7 @@ def test_pieces_go_on_where_the_last_ended(length, batch, steps):
 
 
 def test_pieces_that_cannot_be():
-    with pytest.raises(ShapeError, match="4 tokens is too short for 4 columns"):
-        BPTTBatches(range(4), 4, 2)
-    with pytest.raises(ShapeError, match="at least 1"):
-        BPTTBatches(range(4), 0, 2)
-    with pytest.raises(UnknownNameError, match="last named 'pad'"):
-        BPTTBatches(range(9), 2, 2, last="pad")
-    with pytest.raises(RowIndexError, match="Batch 4 is out of range for 4 batches"):
-        BPTTBatches(range(9), 2, 1)[4]
+    refused(ShapeError, "4 tokens is too short for 4 columns", BPTTBatches, range(4), 4, 2)
+    refused(ShapeError, "at least 1", BPTTBatches, range(4), 0, 2)
+    refused(UnknownNameError, "last named 'pad'", BPTTBatches, range(9), 2, 2, last="pad")
+    refused(RowIndexError, "Batch 4 is out of range for 4 batches", lambda: BPTTBatches(range(9), 2, 1)[4])

@@ -10,6 +10,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.naming import NameManager
 from sparsekit.gluon import Block, HybridBlock, nn
+from tests.calls import differentiated, initialized, refused
 
 
 class Model(Block):
@@ -46,8 +47,7 @@ def test_shared_parameters_are_the_same_ones():
     first = nn.Dense(2, in_units=2, prefix="a_")
     second = nn.Dense(2, in_units=2, prefix="b_", params=first.params)
     assert second.weight is first.weight
-    with pytest.raises(mx.ParameterError, match="'shape'"):
-        nn.Dense(3, in_units=2, params=first.params)
+    refused(mx.ParameterError, "'shape'", nn.Dense, 3, in_units=2, params=first.params)
 
 
 def test_attributes_keep_their_kind():
@@ -58,8 +58,7 @@ def test_attributes_keep_their_kind():
     layer = nn.Dense(2)
     with pytest.raises(mx.ParameterError, match="Overriding Parameter attribute weight"):
         layer.weight = mx.gluon.Parameter("other")
-    with pytest.raises(mx.DTypeError, match="must also be HybridBlock, but 0 has type Model"):
-        nn.HybridSequential().add(Model())
+    refused(mx.DTypeError, "must also be HybridBlock, but 0 has type Model", lambda: nn.HybridSequential().add(Model()))
     with pytest.raises(TypeError, match="child has type Model"):
         nn.HybridSequential().child = Model()
 
@@ -98,10 +97,8 @@ def test_hooks_run_in_order_until_detached():
     again[0].detach()
     net(mx.nd.ones((3, 5)))
     assert seen[8:] == ["again"]
-    with pytest.raises(mx.SparsekitError, match="attached twice"):
-        handles[1].attach(collections.OrderedDict(), print)
-    with pytest.raises(mx.DTypeError, match="hook must be a function, got str"):
-        net.register_forward_hook("print")
+    refused(mx.SparsekitError, "attached twice", lambda: handles[1].attach(collections.OrderedDict(), print))
+    refused(mx.DTypeError, "hook must be a function, got str", net.register_forward_hook, "print")
 
 
 def test_apply_visits_children_first():
@@ -182,8 +179,7 @@ def test_a_stack_is_indexed_and_cut_and_keeps_its_parameters():
 
 
 def test_cast_leaves_the_statistics_of_batches_in_float32():
-    net = stack(lambda: nn.Dense(2, in_units=3), lambda: nn.BatchNorm(in_channels=2))
-    net.initialize()
+    net = initialized(stack(lambda: nn.Dense(2, in_units=3), lambda: nn.BatchNorm(in_channels=2)))
     net.cast("float16")
     assert (net[0].weight.dtype, net[1].gamma.dtype, net[1].running_mean.dtype) == (np.float16, np.float32, np.float32)
     assert net(mx.nd.ones((4, 3), dtype="float16")).dtype == np.float16
@@ -197,10 +193,8 @@ def test_functions_as_blocks():
     assert nn.Lambda(lambda x, y: x + y)(x, x).asnumpy().tolist() == [-2, 4]
     assert nn.HybridLambda(lambda F, x: F.square(x))(x).asnumpy().tolist() == [1, 4]
     assert repr(nn.HybridLambda("relu")) == "HybridLambda(relu)"
-    with pytest.raises(mx.UnknownNameError, match="'relu'"):
-        nn.Lambda("rellu")
-    with pytest.raises(mx.DTypeError, match="Unrecognized function"):
-        nn.HybridLambda(3)
+    refused(mx.UnknownNameError, "'relu'", nn.Lambda, "rellu")
+    refused(mx.DTypeError, "Unrecognized function", nn.HybridLambda, 3)
 
 
 def test_blocks_take_lists_and_name_what_they_cannot_take():
@@ -212,8 +206,7 @@ def test_blocks_take_lists_and_name_what_they_cannot_take():
     for wrong in (3, [], None, np.ones(2)):
         with pytest.raises(mx.DTypeError, match="takes NDArrays"):
             Sum()(wrong)
-    with pytest.raises(mx.SparsekitError, match=r"Block has no forward\(\)"):
-        Block()(1)
+    refused(mx.SparsekitError, r"Block has no forward\(\)", lambda: Block()(1))
 
 
 @pytest.mark.parametrize("make", [
@@ -223,41 +216,32 @@ def test_blocks_take_lists_and_name_what_they_cannot_take():
     lambda: mx.gluon.loss.L2Loss(weight="much"), lambda: mx.gluon.loss.SDMLLoss(1.0),
 ])
 def test_layers_that_cannot_be(make):
-    with pytest.raises(mx.SparsekitError):
-        make()
+    refused(mx.SparsekitError, "", make)
 
 
 def test_normalization_along_an_axis_that_is_not_there():
-    layer = nn.BatchNorm(axis=3)
-    layer.initialize()
-    with pytest.raises(mx.RowIndexError, match="along axis 3"):
-        layer(mx.nd.ones((2, 3)))
+    layer = initialized(nn.BatchNorm(axis=3))
+    refused(mx.RowIndexError, "along axis 3", layer, mx.nd.ones((2, 3)))
 
 
 @pytest.mark.parametrize("stype", ["csr", "default"])
 def test_dense_with_row_sparse_gradient_flattens_what_is_not_flat(stype):
-    layer = nn.Dense(2, weight_grad_stype="row_sparse")
-    layer.initialize()
+    layer = initialized(nn.Dense(2, weight_grad_stype="row_sparse"))
     x = np.zeros((3, 6), np.float32)
     x[:, [1, 4]] = 1
     given = mx.nd.array(x).tostype("csr") if stype == "csr" else mx.nd.array(x.reshape(3, 2, 3))
-    with mx.autograd.record():
-        out = layer(given)
-    out.backward()
+    out = differentiated(layer, given)
     np.testing.assert_allclose(out.asnumpy(), x @ layer.weight.data().asnumpy(), rtol=1e-6)
     assert layer.weight.grad().stype == "row_sparse"
     np.testing.assert_array_equal(layer.weight.grad().asnumpy(), x.T @ np.ones((3, 2)))
 
 
 def test_sparse_embedding_trains_the_rows_it_looked_up():
-    layer = mx.gluon.contrib.nn.SparseEmbedding(10, 3)
-    layer.initialize(mx.init.One())
+    layer = initialized(mx.gluon.contrib.nn.SparseEmbedding(10, 3), mx.init.One())
     trainer = mx.gluon.Trainer(layer.collect_params(), "adam", {"learning_rate": 0.5})
     assert repr(layer) == "SparseEmbedding(10 -> 3, float32)"
     with mx.Profiler() as prof:
-        with mx.autograd.record():
-            out = layer(mx.nd.array([[2, 7], [7, 7]]))
-        out.backward()
+        out = differentiated(lambda: layer(mx.nd.array([[2, 7], [7, 7]])))
         trainer.step(1)
     assert out.shape == (2, 2, 3)
     assert layer.weight.grad().indices.asnumpy().tolist() == [2, 7]
@@ -271,26 +255,20 @@ def test_sparse_embedding_trains_the_rows_it_looked_up():
 
 
 def test_a_file_of_other_blocks_is_refused(tmp_path):
-    net = stack(lambda: nn.Dense(2, in_units=3), prefix="n_")
-    net.initialize()
+    net = initialized(stack(lambda: nn.Dense(2, in_units=3), prefix="n_"))
     net.save_parameters(tmp_path / "file")
     larger = stack(lambda: nn.Dense(2, in_units=3), lambda: nn.Dense(1, in_units=2))
-    with pytest.raises(mx.ParameterError, match=r"'1.weight' is missing in file .*'0.weight', '0.bias'"):
-        larger.load_parameters(tmp_path / "file")
+    refused(mx.ParameterError, r"'1.weight' is missing in file .*'0.weight', '0.bias'", larger.load_parameters, tmp_path / "file")
     larger.load_parameters(tmp_path / "file", allow_missing=True, ctx=mx.cpu(1))
     assert larger[0].weight.list_ctx() == [mx.cpu(1)]
-    with pytest.raises(mx.InitializationError):
-        larger[1].weight.data()
+    refused(mx.InitializationError, "", larger[1].weight.data)
     empty = stack(lambda: nn.Dense(2, in_units=3, use_bias=False))
-    with pytest.raises(mx.ParameterError, match=r"'0.bias' loaded from"):
-        empty.load_parameters(tmp_path / "file")
+    refused(mx.ParameterError, r"'0.bias' loaded from", empty.load_parameters, tmp_path / "file")
     empty.load_parameters(tmp_path / "file", ignore_extra=True)
     np.testing.assert_array_equal(empty[0].weight.data().asnumpy(), net[0].weight.data().asnumpy())
     mx.nd.save(str(tmp_path / "list"), [mx.nd.ones(2)])
-    with pytest.raises(mx.ParameterError, match="no names"):
-        net.load_parameters(tmp_path / "list")
-    with pytest.raises(mx.DataFileError, match="cannot be read"):
-        net.load_parameters(tmp_path / "none")
+    refused(mx.ParameterError, "no names", net.load_parameters, tmp_path / "list")
+    refused(mx.DataFileError, "cannot be read", net.load_parameters, tmp_path / "none")
 
 
 def test_one_layer_alone_and_old_names(tmp_path):
@@ -321,8 +299,7 @@ def test_names_come_back_with_the_model(tmp_path):
     np.testing.assert_array_equal(other[1].weight.data().asnumpy(), net[1].weight.data().asnumpy())
     with pytest.raises(mx.ParameterError, match="does not describe this network"):
         stack(lambda: nn.Dropout(0.5)).load(str(tmp_path / "net"))
-    with pytest.raises(mx.DataFileError, match="cannot be read"):
-        other.load(str(tmp_path / "none"))
+    refused(mx.DataFileError, "cannot be read", other.load, str(tmp_path / "none"))
 
 
 def test_a_hybridized_model_comes_back_hybridized_with_its_graph(tmp_path):
@@ -330,9 +307,7 @@ def test_a_hybridized_model_comes_back_hybridized_with_its_graph(tmp_path):
     def make(prefix):
         return stack(lambda: nn.Dense(2, in_units=3), lambda: nn.Dense(1, in_units=2), prefix=prefix)
 
-    net = make("n_")
-    net.initialize()
-    net.hybridize()
+    net = initialized(make("n_"), hybrid=True)
     x = mx.nd.ones((1, 3))
     expected = net(x).asnumpy()
     net.save(str(tmp_path / "net"))
@@ -369,8 +344,7 @@ def test_summary_counts_shared_and_fixed_parameters_and_leaves_no_hook(capsys):
         def forward(self, x, state):
             return self.b(self.a(x)), [state, state]
 
-    net = Pair()
-    net.initialize()
+    net = initialized(Pair())
     net.a.bias.grad_req = "null"
     net.summary(mx.nd.ones((2, 3)), mx.nd.ones((1,)))
     text = capsys.readouterr().out

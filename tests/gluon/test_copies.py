@@ -8,6 +8,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit import autograd, gluon
+from tests.calls import differentiated, initialized
 
 COPIES = {"pickle": lambda value: pickle.loads(pickle.dumps(value)), "deepcopy": copy.deepcopy}
 
@@ -55,9 +56,7 @@ def test_a_copy_trains_as_the_original_does_and_apart_from_it(way, lazy):
 def test_a_copy_has_gradients_and_a_scope_of_its_own(way):
     original, _, _ = make()
     net = COPIES[way](original)
-    with autograd.record():
-        loss = net(batch(0)[0]).sum()
-    loss.backward()
+    differentiated(lambda: net(batch(0)[0]).sum())
     assert net[1].weight.grad().asnumpy().any()
     with net.name_scope():
         made = gluon.nn.Dense(2)
@@ -68,8 +67,7 @@ def test_a_copy_has_gradients_and_a_scope_of_its_own(way):
 
 @pytest.mark.parametrize("way", COPIES)
 def test_blocks_that_wait_for_their_shapes(way):
-    net = COPIES[way](gluon.nn.Dense(2))
-    net.initialize()
+    net = initialized(COPIES[way](gluon.nn.Dense(2)))
     assert net(mx.nd.ones((1, 5))).shape == (1, 2)
 
 

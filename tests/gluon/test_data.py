@@ -31,6 +31,7 @@ from sparsekit.core import hooks
 from sparsekit.gluon import data
 from sparsekit.gluon.data import ArrayDataset, DataLoader, batchify
 from sparsekit.gluon.data.dataset import batch_of
+from tests.calls import refused
 from tests.ndarray.test_ops_golden import check
 
 HERE = Path(__file__).parent
@@ -122,8 +123,7 @@ def test_the_quick_way_and_the_way_example_by_example_agree():
         assert (one.stype, one.dtype, one.shape) == (other.stype, other.dtype, other.shape)
         np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
     for row in (23, -24):
-        with pytest.raises(RowIndexError, match=f"Example {row} is out of range for 23 examples"):
-            batch_of(dataset, np.array([row]))
+        refused(RowIndexError, f"Example {row} is out of range for 23 examples", batch_of, dataset, np.array([row]))
     (batch,) = DataLoader(parts[0], 23)  # a single array is a data set too
     assert (batch.stype, batch.shape) == ("csr", (23, 7))
 
@@ -187,8 +187,7 @@ class TestWorkers:
         batches = iter(made)
         next(batches)
         next(batches)
-        with pytest.raises(WorkerTimeoutError, match=r"not ready after 1\.5 seconds"):
-            next(batches)
+        refused(WorkerTimeoutError, r"not ready after 1\.5 seconds", next, batches)
 
     def test_work_is_done_at_the_same_time(self, loader, threads, tmp_path):
         """Each of the first three batches waits for the two others."""
@@ -286,19 +285,16 @@ def test_a_worker_that_dies_is_named_and_replaced(loader):
         batches = iter(made)
         next(batches)
         next(batches)
-        with pytest.raises(WorkerError, match="ended unexpectedly with exit code 7"):
-            next(batches)
+        refused(WorkerError, "ended unexpectedly with exit code 7", next, batches)
 
 
 def test_errors_and_batches_that_cannot_be_sent(loader):
     made = loader(examples().transform(functions.unsendable), 2, num_workers=1)
-    with pytest.raises(WorkerError, match="Unsendable: cannot be made again"):
-        list(made)
+    refused(WorkerError, "Unsendable: cannot be made again", list, made)
     made = loader(examples().transform(functions.double), 2, num_workers=1, batchify_fn=functions.first_only)
     assert [one.shape for one in next(iter(made))] == [(1, 7)] * 2
     made = loader(examples().transform(functions.unpicklable), 2, num_workers=1, batchify_fn=batchify.AsList())
-    with pytest.raises(ConversionError, match="A batch cannot be sent"):
-        list(made)
+    refused(ConversionError, "A batch cannot be sent", list, made)
 
 
 def test_functions_that_cannot_be_sent_are_called_by_threads(loader):
@@ -425,20 +421,15 @@ def test_batchify():
     assert (padded.asnumpy().tolist(), lengths.asnumpy().tolist(), lengths.dtype) == ([[1, 2, 3], [4, 9, 9]], [3, 1], np.int32)
     assert batchify.Pad(axis=None, round_to=4)([np.ones((1, 3)), np.ones((2, 1))]).shape == (2, 4, 4)
     assert batchify.Pad(axis=1, val=1)([np.ones((2, 3)), np.ones((2, 1))]).shape == (2, 2, 3)
-    with pytest.raises(ShapeError, match="Only axis 0 is padded"):
-        batchify.Pad()([np.ones((2, 3)), np.ones((2, 1))])
-    with pytest.raises(ShapeError, match="numbers of axes"):
-        batchify.Pad()([[1], [[1]]])
-    with pytest.raises(DTypeError, match="columns of sparse ones need no padding"):
-        batchify.Pad()([sparse()[0]])
+    refused(ShapeError, "Only axis 0 is padded", lambda: batchify.Pad()([np.ones((2, 3)), np.ones((2, 1))]))
+    refused(ShapeError, "numbers of axes", lambda: batchify.Pad()([[1], [[1]]]))
+    refused(DTypeError, "columns of sparse ones need no padding", lambda: batchify.Pad()([sparse()[0]]))
     assert [one.shape for one in batchify.Append()([np.ones(2), mx.nd.ones((3,))])] == [(1, 2), (1, 3)]
     assert batchify.AsList()(("a", "b")) == ["a", "b"]
     first, second = batchify.Tuple([batchify.Stack(), batchify.AsList()])([(1, "a"), (2, "b")])
     assert (first.asnumpy().tolist(), second) == ([1, 2], ["a", "b"])
-    with pytest.raises(ShapeError, match="2 parts each"):
-        batchify.Group(batchify.Stack(), batchify.Stack())([(1, 2, 3)])
-    with pytest.raises(DTypeError, match="one function for each part"):
-        batchify.Group(3)
+    refused(ShapeError, "2 parts each", lambda: batchify.Group(batchify.Stack(), batchify.Stack())([(1, 2, 3)]))
+    refused(DTypeError, "one function for each part", batchify.Group, 3)
 
 
 @pytest.mark.parametrize(("make", "error", "what"), [
@@ -465,5 +456,4 @@ def test_batchify():
     (lambda: len(data.Dataset()), UnsupportedError, "define __len__"),
 ])
 def test_what_cannot_be_is_named(make, error, what):
-    with pytest.raises(error, match=what):
-        make()
+    refused(error, what, make)

@@ -8,20 +8,17 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import ShapeError
 from sparsekit.gluon import nn
+from tests.calls import differentiated, initialized, refused
+
+from .blocks import Computes
 
 
-class Custom(mx.gluon.HybridBlock):
+class Custom(Computes):
     """Parameters of given shapes, and a function that uses them."""
 
     def __init__(self, shapes, function, **more):
-        super().__init__(**more)
-        self.function = function
-        with self.name_scope():
-            for name, shape in shapes.items():
-                setattr(self, name, self.params.get(name, shape=shape, allow_deferred_init=True))
-
-    def hybrid_forward(self, F, *args, **parameters):
-        return self.function(F, *args, **parameters)
+        super().__init__(function, **more, **{
+            name: {"shape": shape, "allow_deferred_init": True} for name, shape in shapes.items()})
 
 
 X, Y, T = mx.nd.ones((4, 6)), mx.nd.ones((4, 3)), mx.nd.ones((2, 4, 6))
@@ -69,13 +66,10 @@ BEYOND = {
 @pytest.mark.parametrize("name", [*AS_MXNET, *BEYOND])
 def test_shapes_follow_from_the_first_input(name, hybrid):
     shapes, function, inputs, total, learned = (AS_MXNET | BEYOND)[name]
-    block = Custom(shapes, function)
-    block.initialize(mx.init.One())
+    block = initialized(Custom(shapes, function), mx.init.One())
     if hybrid:
         block.hybridize()
-    with mx.autograd.record():
-        out = block(*inputs)
-    out.backward()
+    out = differentiated(block, *inputs)
     assert float(out.sum().asscalar()) == total
     assert [one.shape for one in block.params.values()] == learned
     assert [one.grad().shape for one in block.params.values()] == learned
@@ -85,17 +79,13 @@ def test_shapes_follow_from_the_first_input(name, hybrid):
     lambda F, x, weight: F.broadcast_add(x, weight), lambda F, x, weight: F.broadcast_mul(x, F.expand_dims(weight, axis=0)),
     lambda F, x, weight: x * 2])
 def test_shapes_that_do_not_follow_are_named(function):
-    block = Custom({"weight": (0,)}, function, prefix="mine_")
-    block.initialize()
-    with pytest.raises(ShapeError, match=r"mine has .* not known, mine_weight.*\n.*override infer_shape"):
-        block(X)
+    block = initialized(Custom({"weight": (0,)}, function, prefix="mine_"))
+    refused(ShapeError, r"mine has .* not known, mine_weight.*\n.*override infer_shape", block, X)
 
 
 def test_a_block_that_does_not_run_on_symbols_says_so():
-    block = Custom({"weight": (0, 3)}, lambda F, x, weight: F.dot(x.reshape((x.shape[0], -1)), weight))
-    block.initialize()
-    with pytest.raises(ShapeError, match=r"does not run on symbols: .*shape"):
-        block(X)
+    block = initialized(Custom({"weight": (0, 3)}, lambda F, x, weight: F.dot(x.reshape((x.shape[0], -1)), weight)))
+    refused(ShapeError, r"does not run on symbols: .*shape", block, X)
 
 
 class Sets(Custom):
@@ -121,8 +111,7 @@ class Outer(mx.gluon.HybridBlock):
 
 @pytest.mark.parametrize("hybrid", [False, True])
 def test_parameters_of_nested_blocks(hybrid):
-    block = Outer()
-    block.initialize()
+    block = initialized(Outer())
     if hybrid:
         block.hybridize()
     assert block(T, Y).shape == (2, 2)
@@ -134,8 +123,7 @@ def test_parameters_of_nested_blocks(hybrid):
 
 @pytest.mark.parametrize("hybrid", [False, True])
 def test_infer_shape_may_be_overridden(hybrid):
-    block = Sets({"weight": (0,)}, lambda F, x, weight: F.broadcast_add(x, weight))
-    block.initialize(mx.init.One())
+    block = initialized(Sets({"weight": (0,)}, lambda F, x, weight: F.broadcast_add(x, weight)), mx.init.One())
     if hybrid:
         block.hybridize()
     assert block(X).asnumpy().sum() == 48
@@ -162,8 +150,7 @@ class Plain(mx.gluon.Block):
 
 
 def test_a_plain_block_with_infer_shape():
-    block = Plain()
-    block.initialize(mx.init.One())
+    block = initialized(Plain(), mx.init.One())
     assert block(X).asnumpy().sum() == 24
 
 
@@ -176,9 +163,7 @@ class Drawn(mx.init.Initializer):
 
 
 def test_initial_values_made_while_a_block_is_traced_are_no_part_of_the_program():
-    block = Custom({"weight": (5, 0)}, dense)
-    block.initialize(Drawn())
-    block.hybridize()
+    block = initialized(Custom({"weight": (5, 0)}, dense), Drawn(), hybrid=True)
     np.testing.assert_array_equal(block(X).asnumpy(), np.ones((4, 6)) @ (np.arange(30).reshape(5, 6) / 2).T)
     block.weight.set_data(mx.nd.ones((5, 6)))
     assert block(X).asnumpy().sum() == 120

@@ -13,6 +13,8 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import DataFileError, InitializationError, ParameterError, ShapeError, SparsekitError
+from tests.calls import alike, differentiated, initialized, refused, stack
+from tests.gluon.blocks import Computes
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FACTS = json.loads((GOLDEN / "exports.json").read_text(encoding="utf-8"))
@@ -29,8 +31,7 @@ def network(name):
     """The network of the recording, made here, with its parameters."""
     names = {"mx": mx, "nn": mx.gluon.nn, "rnn": mx.gluon.rnn}
     exec(FACTS["nets"], names)
-    net = names[name]()
-    net.initialize()
+    net = initialized(names[name]())
     net(*inputs(name))
     for key, values in CASES[name]["parameters"].items():
         net.collect_params()[key.partition(":")[2]].set_data(mx.nd.array(values))
@@ -99,15 +100,12 @@ def test_a_symbol_block_trains():
     values = np.random.default_rng(0).standard_normal((64, 5))
     data, label = mx.nd.array(values), mx.nd.array(values[:, 0] > 0)
     out = mx.sym.FullyConnected(mx.sym.BatchNorm(mx.sym.Variable("data"), name="bn"), num_hidden=2, name="fc")
-    block = mx.gluon.SymbolBlock(out, mx.sym.Variable("data"))
-    block.initialize()
+    block = initialized(mx.gluon.SymbolBlock(out, mx.sym.Variable("data")))
     trainer = mx.gluon.Trainer(block.collect_params(), "sgd", {"learning_rate": 0.5})
     loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
     losses = []
     for _ in range(20):
-        with mx.autograd.record():
-            value = loss(block(data), label).mean()
-        value.backward()
+        value = differentiated(lambda: loss(block(data), label).mean())
         trainer.step(1)
         losses.append(value.asscalar())
     assert losses[-1] < 0.5 * losses[0]
@@ -158,42 +156,24 @@ def test_float16_leaves_the_statistics_alone():
 
 
 def test_what_cannot_be_exported_or_imported_says_so(tmp_path):
-    net = mx.gluon.nn.Dense(3, prefix="d_")
-    net.initialize()
-    with pytest.raises(InitializationError):
-        net.export(tmp_path / "net")
+    net = initialized(mx.gluon.nn.Dense(3, prefix="d_"))
+    refused(InitializationError, "", net.export, tmp_path / "net")
     assert not list(tmp_path.iterdir())
     net(mx.nd.ones((2, 4)))
-    with pytest.raises(SparsekitError, match="epoch"):
-        net.export(tmp_path / "net", epoch=-1)
+    refused(SparsekitError, "epoch", net.export, tmp_path / "net", epoch=-1)
     symbol, params = net.export(tmp_path / "net")
-    with pytest.raises(ParameterError, match="no variable named 'x'"):
-        mx.gluon.SymbolBlock.imports(symbol, ["x"], params)
-    with pytest.raises(DataFileError):
-        mx.gluon.SymbolBlock.imports(tmp_path / "missing.json", ["data"])
+    refused(ParameterError, "no variable named 'x'", mx.gluon.SymbolBlock.imports, symbol, ["x"], params)
+    refused(DataFileError, "", mx.gluon.SymbolBlock.imports, tmp_path / "missing.json", ["data"])
     Path(symbol).write_text(Path(symbol).read_text(encoding="utf-8")[:100], encoding="utf-8")
-    with pytest.raises(DataFileError, match="is not valid JSON"):
-        mx.gluon.SymbolBlock.imports(symbol, ["data"], params)
-    with pytest.raises(ParameterError, match="must be variable"):
-        mx.gluon.SymbolBlock(mx.sym.Variable("a") + 1, mx.sym.Variable("a") * 2)
+    refused(DataFileError, "is not valid JSON", mx.gluon.SymbolBlock.imports, symbol, ["data"], params)
+    refused(ParameterError, "must be variable", mx.gluon.SymbolBlock, mx.sym.Variable("a") + 1, mx.sym.Variable("a") * 2)
     block = mx.gluon.SymbolBlock(mx.sym.Variable("a") + mx.sym.Variable("b"), [mx.sym.Variable("a"), mx.sym.Variable("b")])
-    with pytest.raises(ShapeError, match="structure"):
-        block(mx.nd.ones(2))
-    with pytest.raises(SparsekitError, match="NDArray"):
-        block(mx.nd.ones(2), 3)
+    refused(ShapeError, "structure", block, mx.nd.ones(2))
+    refused(SparsekitError, "NDArray", block, mx.nd.ones(2), 3)
 
 
 def test_parameters_that_the_graph_does_not_have_are_named(tmp_path):
-    class Idle(mx.gluon.HybridBlock):
-        def __init__(self, **kwargs):
-            super().__init__(**kwargs)
-            self.unused = self.params.get("unused", shape=(1,), init="zeros")
-
-        def hybrid_forward(self, F, x, unused):
-            return F.relu(x)
-
-    net = Idle(prefix="idle_")
-    net.initialize()
+    net = initialized(Computes(lambda F, x, unused: F.relu(x), "idle_", unused={"shape": (1,), "init": "zeros"}))
     with pytest.warns(UserWarning, match='"idle_unused" is not found in the graph'):
         symbol, params = net.export(tmp_path / "net")
     with warnings.catch_warnings():
@@ -247,8 +227,7 @@ def test_blocks_without_parameters_and_with_any_number_of_inputs(name, tmp_path)
     names = ["data"] if len(arrays) == 1 else [f"data{place}" for place in range(len(arrays))]
     read = mx.gluon.SymbolBlock.imports(files[0], names, files[1])
     for _ in range(2):
-        for one, wanted in zip(_flat(read(*arrays)), expected, strict=True):
-            np.testing.assert_array_equal(one.asnumpy(), wanted)
+        alike(_flat(read(*arrays)), expected)
         read.hybridize()
 
 
@@ -257,8 +236,7 @@ def test_a_block_whose_inputs_are_not_known_says_what_to_do(tmp_path):
     with pytest.raises(mx.MXNetError, match=r"does not run on 1 symbols, data: TypeError.*\n.*hybridize\(\) and call the block"):
         block.export(str(tmp_path / "net"))
     shaped = mx.gluon.nn.HybridLambda(lambda F, x: x.reshape((x.shape[0], -1)))
-    with pytest.raises(mx.MXNetError, match="no attribute 'shape'"):
-        shaped.export(str(tmp_path / "net"))
+    refused(mx.MXNetError, "no attribute 'shape'", shaped.export, str(tmp_path / "net"))
 
 
 def test_a_file_of_no_parameters_is_read(tmp_path):
@@ -274,8 +252,7 @@ def test_a_file_of_no_parameters_is_read(tmp_path):
 def test_a_deep_copy_of_a_symbol_block_is_a_block_by_itself(hybrid, before):
     data = mx.sym.Variable("data")
     layer = mx.sym.BatchNorm(mx.sym.FullyConnected(data, num_hidden=2, name="fc"), name="bn")
-    net = mx.gluon.nn.HybridSequential()
-    net.add(mx.gluon.SymbolBlock(layer, data))
+    net = stack(mx.gluon.SymbolBlock(layer, data))
     if hybrid:
         net.hybridize()
     x = mx.nd.array([[1, 2, 3], [4, 5, 7]])
@@ -289,9 +266,7 @@ def test_a_deep_copy_of_a_symbol_block_is_a_block_by_itself(hybrid, before):
         assert one(x).shape == (2, 2)
     first = net(x).asnumpy()
     assert other(x).asnumpy().tolist() == first.tolist()
-    with mx.autograd.record():
-        loss = (other(x) * mx.nd.array([[1, 2], [3, 5]])).sum()
-    loss.backward()
+    differentiated(lambda: (other(x) * mx.nd.array([[1, 2], [3, 5]])).sum())
     mx.gluon.Trainer(other.collect_params(), "sgd", {"learning_rate": 10}).step(1)
     assert other(x).asnumpy().tolist() != first.tolist()
     assert net(x).asnumpy().tolist() == first.tolist()

@@ -11,29 +11,16 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.naming import NameManager
 
+from .layer_nets import filled, network, parameters, shared_network, stack, values
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "gluon_layers.json").read_text(encoding="utf-8"))
 #: Whose gradient here is that of their own forward pass, which MXNet's is not, see DIFFERENCES.md.
 OTHER_GRADIENT = {"nn.SELU()"}
 
 
-def values(shape, start=0):
-    count = int(np.prod(shape))
-    return (((np.arange(count) + start) * 37 % 101 - 50) / 32).reshape(shape).astype(np.float32)
-
-
-def stack(outer, *blocks):
-    with outer.name_scope():
-        outer.add(*blocks)
-    return outer
-
-
 def made(text):
     with NameManager():
         return eval(text, {"nn": mx.gluon.nn, "gluon": mx.gluon, "stack": stack})
-
-
-def parameters(block):
-    return {name.removeprefix(block.prefix): parameter for name, parameter in sorted(block.collect_params().items())}
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["layer"])
@@ -87,29 +74,6 @@ def written(tmp_path, name):
     return path
 
 
-def network(prefix="net_", ctx=None, sparse=False):
-    nn, net = mx.gluon.nn, mx.gluon.nn.HybridSequential(prefix=prefix)
-    with net.name_scope():
-        net.add(nn.Embedding(7, 3, sparse_grad=True) if sparse else nn.Dense(3, in_units=4, activation="tanh"))
-        net.add(nn.Dense(2, in_units=6 if sparse else 3))
-    net.initialize(ctx=ctx)
-    return net
-
-
-def filled(net):
-    for place, (_, parameter) in enumerate(sorted(net.collect_params().items())):
-        parameter.set_data(values(parameter.shape, 11 * place))
-    return net
-
-
-def shared_network():
-    nn = mx.gluon.nn
-    net = stack(nn.HybridSequential(prefix="shared_"), nn.Dense(2, in_units=2, prefix="a_"))
-    net.add(nn.Dense(2, in_units=2, prefix="a_", params=net[0].params))
-    net.initialize()
-    return filled(net)
-
-
 WAYS = {
     "save_parameters": (lambda net, path: net.save_parameters(path), lambda net, path: net.load_parameters(path)),
     "collected": (lambda net, path: net.collect_params().save(path), lambda net, path: net.collect_params().load(path)),
@@ -124,28 +88,28 @@ WAYS = {
 def test_files_are_mxnets_byte_for_byte_and_read_back(tmp_path, way):
     save, load = WAYS[way]
     theirs = written(tmp_path, way.partition(",")[0])
-    save(filled(network()), tmp_path / "ours")
+    save(filled(mx, network(mx)), tmp_path / "ours")
     assert (tmp_path / "ours").read_bytes() == theirs.read_bytes()
-    net = network()
+    net = network(mx)
     load(net, theirs)
-    for name, parameter in filled(network()).collect_params().items():
+    for name, parameter in filled(mx, network(mx)).collect_params().items():
         np.testing.assert_array_equal(net.collect_params()[name].data().asnumpy(), parameter.data().asnumpy())
 
 
 @pytest.mark.parametrize("deduplicate", [False, True])
 def test_shared_parameters_once_or_under_each_name(tmp_path, deduplicate):
     theirs = written(tmp_path, "deduplicated" if deduplicate else "shared")
-    shared_network().save_parameters(tmp_path / "ours", deduplicate=deduplicate)
+    shared_network(mx).save_parameters(tmp_path / "ours", deduplicate=deduplicate)
     assert (tmp_path / "ours").read_bytes() == theirs.read_bytes()
     assert len(mx.nd.load(theirs)) == (2 if deduplicate else 4)
-    net = shared_network()
+    net = shared_network(mx)
     net.collect_params().initialize(force_reinit=True)
     net.load_parameters(theirs)
-    close(net[1].weight.data(), shared_network()[1].weight.data().asnumpy())
+    close(net[1].weight.data(), shared_network(mx)[1].weight.data().asnumpy())
 
 
 def test_summary_is_mxnets(capsys):
-    network().summary(mx.nd.ones((2, 4)))
+    network(mx).summary(mx.nd.ones((2, 4)))
     assert capsys.readouterr().out == GOLDEN["files"]["summary"]
 
 
@@ -160,7 +124,7 @@ def label(case):
 @pytest.mark.parametrize("kvstore", ["device", "local"])
 def test_training_on_two_contexts_is_mxnets(case, kvstore):
     ctx = [mx.cpu(0), mx.cpu(1)]
-    net = filled(network(ctx=ctx, sparse=case["sparse"]))
+    net = filled(mx, network(mx, case["sparse"], ctx))
     trainer = mx.gluon.Trainer(net.collect_params(), case["optimizer"], dict(case["options"]), kvstore=kvstore,
                                update_on_kvstore=case["update_on_kvstore"])
     for step, expected in enumerate(case["losses"]):

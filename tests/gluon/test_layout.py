@@ -8,13 +8,13 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import ParameterError
 from sparsekit.gluon import nn
+from tests.calls import differentiated, initialized, refused
 
 SIZES = [(3, 5), (4, 4), (1, 6)]
 
 
 def layer(kind, units, in_units=0, prefix="fc_"):
-    made = nn.Dense(units, in_units=in_units, weight_grad_stype=kind, prefix=prefix)
-    made.initialize(mx.init.Normal(1))
+    made = initialized(nn.Dense(units, in_units=in_units, weight_grad_stype=kind, prefix=prefix), mx.init.Normal(1))
     return made
 
 
@@ -85,8 +85,7 @@ def test_a_symbol_block_that_shares_the_parameter_computes_and_trains_the_same(s
 def test_files_of_other_sizes_are_refused_with_the_shapes_of_files(kind, tmp_path):
     layer("row_sparse", 3, 5).save_parameters(str(tmp_path / "net.params"))
     other = layer(kind, 4, 6)
-    with pytest.raises(ParameterError, match=r"expected \(4, 6\) vs saved \(3, 5\)"):
-        other.load_parameters(str(tmp_path / "net.params"))
+    refused(ParameterError, r"expected \(4, 6\) vs saved \(3, 5\)", other.load_parameters, str(tmp_path / "net.params"))
 
 
 def test_the_picture_shows_the_layer_as_it_runs():
@@ -106,8 +105,7 @@ def test_a_block_around_the_layer_infers_its_own_shapes():
         def hybrid_forward(self, F, x, weight):
             return F.FullyConnected(self.below(x), weight, no_bias=True, num_hidden=2)
 
-    net = Around()
-    net.initialize()
+    net = initialized(Around())
     assert net(batch(6)).shape == (6, 2)
     assert (net.weight.shape, net.below.weight.shape) == ((2, 4), (6, 4))
 
@@ -121,9 +119,7 @@ def test_the_states_of_an_optimizer_go_with_the_weight(writer, reader, size, opt
     x = batch(size[1])
 
     def step(net, trainer):
-        with mx.autograd.record():
-            total = (net(x) ** 2).mean()
-        total.backward()
+        differentiated(lambda: (net(x) ** 2).mean())
         trainer.step(1)
 
     first, second = layer(writer, *size), layer(reader, *size)

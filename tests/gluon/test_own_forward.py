@@ -22,6 +22,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "steps"))
 from lines import Weighted
 from user_blocks import Holds, OwnCall, OwnForward, Reads, ReadsPlainly, hooked, lambda_of
 
+from tests.calls import initialized
+
 STEPS = 7
 
 
@@ -95,9 +97,7 @@ def test_explain_names_the_block_and_a_strict_step_refuses_it(place):
 @pytest.mark.parametrize("place", ["HybridBlock", "in HybridSequential", "deep", "in hybrid_forward", "in list", "enclosed",
                                    "in weak"])
 def test_explain_of_a_hybridized_block_names_the_block_below(place):
-    net = PLACES[place]()
-    net.initialize()
-    net.hybridize()
+    net = initialized(PLACES[place](), hybrid=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(40):
@@ -129,9 +129,7 @@ def test_blocks_that_define_hybrid_forward_are_programs_inside_one_that_override
             self.calls += 1
             return self.inner(x) * self.calls
 
-    net = Net()
-    net.initialize()
-    net.hybridize()
+    net = initialized(Net(), hybrid=True)
     step = gluon.TrainStep(net, gluon.loss.L2Loss(), gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}))
     for data, label in batches():
         step(data, label)
@@ -190,9 +188,7 @@ def test_what_becomes_python_later_runs_from_then_on(change, way):
         calls.append(1)
         return x * len(calls)
 
-    net = in_stack(nn.HybridSequential, nn.Dense(3, in_units=3))
-    net.initialize(mx.init.One())
-    net.hybridize("hybridized" in way)
+    net = initialized(in_stack(nn.HybridSequential, nn.Dense(3, in_units=3)), mx.init.One(), hybrid="hybridized" in way)
     trainer = gluon.Trainer(net[0].collect_params(), "sgd", {"learning_rate": 0.0})
     step = gluon.TrainStep(net, gluon.loss.L2Loss(), trainer)
     for number, (data, label) in enumerate(batches() * 2):
@@ -207,9 +203,7 @@ def test_what_becomes_python_later_runs_from_then_on(change, way):
 
 
 def test_a_net_whose_hook_is_taken_away_is_compiled_again():
-    net = in_stack(nn.HybridSequential, Counts())
-    net.initialize()
-    net.hybridize()
+    net = initialized(in_stack(nn.HybridSequential, Counts()), hybrid=True)
     handle = net[1].register_forward_hook(lambda *_: None)
     for _ in range(5):
         net(mx.nd.ones((4, 3)))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from tests.calls import alike, initialized, refused
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "gluon_rnn.json").read_text(encoding="utf-8"))
 
@@ -59,8 +60,7 @@ def test_merged_by_default_as_when_asked(expression):
     assert BETTER[expression] != expression
     first, second = ([output.asnumpy() for output in scope["flat"](call(data))]
                      for call, data, _ in (eval(one, scope) for one in (expression, BETTER[expression])))
-    for one, other in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one, other)
+    alike(first, second)
 
 
 @pytest.mark.parametrize("case", GOLDEN["files"], ids=lambda case: case["expression"])
@@ -108,15 +108,12 @@ def test_a_layer_is_its_cells(text, lengths):
         results.append([output, data.grad.copy(), *(parameter.grad().copy() for parameter in layer.collect_params().values())])
     hidden = [mx.nd.concat(*[state.expand_dims(0) for state in states[place::len(layer.state_info())]], dim=0)
               for place in range(len(layer.state_info()))]
-    for one, other in zip(results[0], results[1], strict=True):
-        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-4, atol=1e-5)
-    for one, other in zip(layer(data, layer.begin_state(3), *given)[1], hidden, strict=True):
-        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-4, atol=1e-5)
+    alike(results[0], results[1], rtol=1e-4, atol=1e-5)
+    alike(layer(data, layer.begin_state(3), *given)[1], hidden, rtol=1e-4, atol=1e-5)
 
 
 def test_bounds_of_the_cell_in_a_layer():
-    net = mx.gluon.rnn.LSTM(3, state_clip_min=-0.1, state_clip_max=0.1, state_clip_nan=True)
-    net.initialize(mx.init.Uniform(2))
+    net = initialized(mx.gluon.rnn.LSTM(3, state_clip_min=-0.1, state_clip_max=0.1, state_clip_nan=True), mx.init.Uniform(2))
     _, (_, cell) = net(mx.nd.ones((5, 2, 4)), net.begin_state(2))
     assert np.abs(cell.asnumpy()).max() == np.float32(0.1)
 
@@ -125,21 +122,17 @@ def test_lengths_and_use_sequence_length_go_together():
     plain, with_lengths = mx.gluon.rnn.GRU(3), mx.gluon.rnn.GRU(3, use_sequence_length=True)
     for net, given in ((plain, [None, mx.nd.array([1, 2])]), (with_lengths, [])):
         net.initialize()
-        with pytest.raises(mx.MXNetError, match="both or neither"):
-            net(mx.nd.ones((4, 2, 3)), *given)
+        refused(mx.MXNetError, "both or neither", net, mx.nd.ones((4, 2, 3)), *given)
 
 
 def test_types_and_castings():
-    net = mx.gluon.rnn.GRU(3, dtype="float64")
-    net.initialize()
+    net = initialized(mx.gluon.rnn.GRU(3, dtype="float64"))
     assert net(mx.nd.ones((4, 2, 3), dtype="float64")).dtype == np.float64
     net.cast("float32")
     assert net.begin_state(2)[0].dtype == np.float32
     assert net(mx.nd.ones((4, 2, 3))).dtype == np.float32
-    with pytest.raises(mx.DTypeError):
-        net(mx.nd.ones((4, 2, 3), dtype="float64"))
-    with pytest.raises(mx.ShapeError, match="three axes"):
-        net(mx.nd.ones((4, 2)))
+    refused(mx.DTypeError, "", net, mx.nd.ones((4, 2, 3), dtype="float64"))
+    refused(mx.ShapeError, "three axes", net, mx.nd.ones((4, 2)))
     cell = mx.gluon.rnn.LSTMCell(3)
     cell.cast("float64")
     cell.initialize()
@@ -160,8 +153,7 @@ def test_zoneout_keeps_the_step_before():
     assert 0.25 < kept < 0.35
     _, (state,) = trained(mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.RNNCell(4), zoneout_states=0.3), steps=1)
     assert 0.15 < (state.asnumpy() == 0).mean() < 0.45
-    plain = mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.RNNCell(4), 0.5, 0.5)
-    plain.initialize(mx.init.Constant(0.5))
+    plain = initialized(mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.RNNCell(4), 0.5, 0.5), mx.init.Constant(0.5))
     assert (plain.unroll(3, mx.nd.ones((5, 3, 4)), merge_outputs=True)[0].asnumpy() != 0).all()
 
 
@@ -195,8 +187,7 @@ def test_dynamic_unroll(layout, lengths):
     lengths = None if lengths is None else mx.nd.array(lengths)
     expected = cell.unroll(4, data, layout=layout, merge_outputs=True, valid_length=lengths)
     found = mx.gluon.contrib.rnn.rnn_cell.dynamic_unroll(cell, data, cell.begin_state(3), layout=layout, valid_length=lengths)
-    for one, other in zip(scope["flat"](found), scope["flat"](expected), strict=True):
-        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-6, atol=1e-7)
+    alike(scope["flat"](found), scope["flat"](expected), rtol=1e-6, atol=1e-7)
 
 
 def test_a_cell_of_ones_own():
@@ -235,8 +226,7 @@ def test_hybridized_layers_give_the_same_with_and_without_states(text):
             total.backward()
             found.append([alone, output, *states, *(one.grad().copy() for one in net.collect_params().values())])
     for other in found[1:]:
-        for one, expected in zip(other, found[0], strict=True):
-            np.testing.assert_allclose(one.asnumpy(), expected.asnumpy(), rtol=1e-5, atol=1e-6)
+        alike(other, found[0], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("text", [
@@ -258,8 +248,7 @@ def test_hybridized_cells_give_the_same(text):
                 outputs = arrays_in(cell.unroll(4, data, layout="TNC", merge_outputs=True))
             found.append([one.asnumpy() for one in outputs])
     for other in found[1:]:
-        for one, expected in zip(other, found[0], strict=True):
-            np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)
+        alike(other, found[0], rtol=1e-5, atol=1e-6)
 
 
 #: Names of MXNet 1.9.1 for the operators of a step, those that are counted in a graph left out.

@@ -18,6 +18,7 @@ from sparsekit.core import graph, hooks
 from sparsekit.core.op import registry
 from sparsekit.core.trace import Tracer
 from sparsekit.gluon import nn
+from tests.calls import initialized, refused, stack, variable
 
 SOME = [places for count in (1, 2, 3) for places in itertools.combinations(range(3), count)]
 
@@ -37,8 +38,7 @@ class Several(mx.gluon.HybridBlock):
 
 def block(hybrid: bool) -> Any:
     mx.random.seed(5)
-    net = Several()
-    net.initialize(mx.init.Uniform(0.3))
+    net = initialized(Several(), mx.init.Uniform(0.3))
     if hybrid:
         net.hybridize()
     return net
@@ -60,8 +60,7 @@ def gradients(net: Any, x: Any, places: tuple[int, ...], retain: bool) -> list[A
 @pytest.mark.parametrize("told", [False, True], ids=["", "profiled"])
 @pytest.mark.parametrize("retain", [False, True], ids=["once", "twice"])
 def test_no_gradient_flows_from_a_result_that_gets_none(retain: bool, told: bool) -> None:
-    x = mx.nd.array(np.random.default_rng(3).standard_normal((120, 20)))
-    x.attach_grad()
+    x = variable(mx.nd.array(np.random.default_rng(3).standard_normal((120, 20))))
     runs = []
     for hybrid in (False, True):
         net = block(hybrid)
@@ -81,13 +80,11 @@ def test_no_gradient_flows_from_a_result_that_gets_none(retain: bool, told: bool
     (lambda: nn.HybridLambda(lambda F, x: F.shuffle(x) * x), False),
 ], ids=["Dropout", "BatchNorm", "rrelu", "uniform", "shuffle"])
 def test_a_recorded_backward_pass_neither_draws_nor_writes_again(make: Any, again: bool) -> None:
-    x = mx.nd.array(np.random.default_rng(3).standard_normal((120, 20)))
-    x.attach_grad()
+    x = variable(mx.nd.array(np.random.default_rng(3).standard_normal((120, 20))))
     runs = []
     for hybrid in (False, True):
-        net = nn.HybridSequential(prefix="net_")
-        net.add(nn.HybridLambda(lambda F, x: F.sin(x) * x), make(), nn.HybridLambda(lambda F, x: F.square(x)))
-        net.initialize()
+        net = initialized(stack(nn.HybridLambda(lambda F, x: F.sin(x) * x), make(), nn.HybridLambda(lambda F, x: F.square(x)),
+                                prefix="net_"))
         if hybrid:
             net.hybridize()
         net(x)
@@ -133,14 +130,12 @@ def test_each_set_of_results_may_come_again(shape: tuple[int, ...]) -> None:
     for places in [(0, 1), (0,), (0,), (1,), (0, 1), (1,)]:
         x, found = rng.random(shape, np.float32), []
         for net in (plain, hybrid):
-            array = mx.nd.array(x)
-            array.attach_grad()
+            array = variable(mx.nd.array(x))
             with mx.autograd.record():
                 made = net(array)
             mx.autograd.backward([made[place] for place in places])
             found.append(array.grad.asnumpy())
-            with pytest.raises(mx.base.errors.GradientError, match="already used"):
-                mx.autograd.backward([made[place] for place in places])
+            refused(mx.base.errors.GradientError, "already used", mx.autograd.backward, [made[place] for place in places])
         assert np.array_equal(*found), places
 
 
@@ -194,8 +189,7 @@ def test_links_name_the_operator_whose_gradient_it_is() -> None:
         for hybrid in (False, True):
             net = nn.HybridLambda(forward)
             net.hybridize(hybrid)
-            x = mx.nd.ones((3, 4))
-            x.attach_grad()
+            x = variable(mx.nd.ones((3, 4)))
             for _ in range(2):
                 with mx.profiler.Profiler() as profile:
                     with mx.autograd.record():
@@ -212,8 +206,7 @@ def test_links_name_the_operator_whose_gradient_it_is() -> None:
 def test_gradients_of_what_was_not_profiled_are_linked_to_nothing() -> None:
     net = nn.HybridLambda(lambda F, x: F.sin(F.exp(x)))
     net.hybridize()
-    x = mx.nd.ones((3, 4))
-    x.attach_grad()
+    x = variable(mx.nd.ones((3, 4)))
     with mx.autograd.record():
         made = net(x)
     with mx.profiler.Profiler() as profile:
@@ -283,8 +276,7 @@ def test_no_recorded_gradient_flows_through_what_is_not_recorded(part: Any) -> N
         net = nn.HybridLambda(lambda F, x: part(F, x) * x * x)
         net.hybridize(hybrid)
         mx.random.seed(1)
-        x = mx.nd.array([[0.5, 2.0, 3.0]])
-        x.attach_grad()
+        x = variable(mx.nd.array([[0.5, 2.0, 3.0]]))
         with mx.autograd.record():
             slope = mx.autograd.grad(net(x), x, create_graph=True)[0]
         slope.backward()
@@ -308,8 +300,7 @@ def test_layers_behave_as_the_block_says(layer: Any, switch: Any, recording: boo
         net = nn.HybridLambda(forward)
         net.hybridize(hybrid)
         mx.random.seed(1)
-        x = mx.nd.array(np.linspace(0, 2, 12).reshape(3, 4))
-        x.attach_grad()
+        x = variable(mx.nd.array(np.linspace(0, 2, 12).reshape(3, 4)))
         with mx.autograd.record() if recording else contextlib.nullcontext():
             made = net(x)
         if recording:

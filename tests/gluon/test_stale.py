@@ -14,6 +14,7 @@ from sparsekit.base.errors import HybridizeWarning
 from sparsekit.core import arrays
 from sparsekit.core.trace import Tracer
 from sparsekit.gluon import nn
+from tests.calls import alike, differentiated, initialized, refused, variable
 
 X = mx.nd.array([[1, -2, 3], [-4, 5, -6]])
 OUTSIDE = 3.0
@@ -93,19 +94,15 @@ CONSTANT = {
 
 
 def other(parameter):
-    made = mx.gluon.Parameter("other", shape=parameter.shape)
-    made.initialize(mx.init.Constant(3))
+    made = initialized(mx.gluon.Parameter("other", shape=parameter.shape), mx.init.Constant(3))
     return made
 
 
 def run(net, record):
-    x = X.copy()
-    x.attach_grad()
+    x = variable(X.copy())
     if not record:
         return [net(x).asnumpy()]
-    with mx.autograd.record():
-        out = net(x)
-    out.backward()
+    out = differentiated(net, x)
     return [out.asnumpy(), x.grad.asnumpy()]
 
 
@@ -114,8 +111,7 @@ def net():
     outside = OUTSIDE
     kind = type("Net", (type("Between", (Net,), {}),), {"factor": 1.0})
     mx.random.seed(4)
-    made = kind()
-    made.initialize()
+    made = initialized(kind())
     yield made
     globals()["OUTSIDE"] = outside
 
@@ -130,8 +126,7 @@ def test_a_change_is_noticed(net, change, record):
             parameter.initialize()
     after = run(net, record)
     net.hybridize(False)
-    for one, wanted in zip(after, run(net, record), strict=True):
-        np.testing.assert_array_equal(one, wanted)
+    alike(after, run(net, record))
     if change not in ("grad_req", "reset_ctx", "inactive child"):
         assert any((one != other).any() for one, other in zip(before, after, strict=True))
 
@@ -141,13 +136,11 @@ def test_what_leaves_no_mark_is_a_constant_until_the_next_trace(net, change):
     net.hybridize()
     before = run(net, True)
     CONSTANT[change](net)
-    for one, wanted in zip(run(net, True), before, strict=True):
-        np.testing.assert_array_equal(one, wanted)
+    alike(run(net, True), before)
     net.offset = 0.0  # the same as before, and a mark
     after = run(net, True)
     net.hybridize(False)
-    for one, wanted in zip(after, run(net, True), strict=True):
-        np.testing.assert_array_equal(one, wanted)
+    alike(after, run(net, True))
     assert any((one != other).any() for one, other in zip(before, after, strict=True))
 
 
@@ -225,9 +218,7 @@ def test_what_a_block_changes_while_it_is_traced_is_done_once_a_trace(traces):
 def test_nothing_is_traced_again_when_the_cache_of_layouts_is_cleared(net, traces, monkeypatch):
     """Arrays from before the clearing and from after it have the same layouts."""
     monkeypatch.setattr(arrays, "REMEMBERED", 4)
-    cell = mx.gluon.rnn.LSTMCell(3, input_size=3)
-    cell.initialize()
-    cell.hybridize()
+    cell = initialized(mx.gluon.rnn.LSTMCell(3, input_size=3), hybrid=True)
     net.hybridize()
     x = X.copy()
     for step in range(4):
@@ -265,8 +256,7 @@ def test_a_traced_array_of_another_trace_is_a_named_error():
     block = Keeps()
     block.hybridize()
     block(X)
-    with pytest.raises(mx.MXNetError, match="used after the block had been traced"):
-        block(mx.nd.ones((1, 3)))
+    refused(mx.MXNetError, "used after the block had been traced", block, mx.nd.ones((1, 3)))
 
 
 def test_a_shallow_copy_is_traced_by_itself(net):

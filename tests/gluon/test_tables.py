@@ -14,19 +14,12 @@ from sparsekit.core.workspace import copied
 from sparsekit.gluon import nn
 from sparsekit.kernels.cpu import thread_pool
 from sparsekit.kernels.cpu.jit import worker_count
+from tests.calls import differentiated, initialized, refused, stack
+
+from .blocks import Computes
+from .test_train_step import bits
 
 pytestmark = pytest.mark.compiled
-
-
-class Block(mx.gluon.HybridBlock):
-    """A function of arrays."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def hybrid_forward(self, F, *arrays):
-        return self.function(F, *arrays)
 
 
 def dense(*shape, dtype="float32", salt=0):
@@ -67,14 +60,6 @@ def infinite(*shape):
     return make
 
 
-def bits(value):
-    if isinstance(value, (tuple, list)):
-        return [bits(one) for one in value]
-    store = value._store
-    parts = [getattr(store, name) for name in store.components] if value.stype != "default" else [store]
-    return value.stype, value.shape, [(part.dtype.str, part.tobytes()) for part in parts]
-
-
 def programs(block):
     return [made.program for known in block._programs._known.values() for made in known if made is not None]
 
@@ -86,7 +71,7 @@ def tables(block):
 def run(monkeypatch, on, function, arguments, rounds):
     """The bits of results and gradients of some batches, and again at the end, when all have run."""
     monkeypatch.setattr(mx.config, "tables", on)
-    block, held, found = Block(function), [], []
+    block, held, found = Computes(function), [], []
     block.hybridize()
     for seed in range(rounds):
         arrays = [make(seed) for make in arguments]
@@ -139,10 +124,7 @@ def test_functions_give_the_same_bits(name, monkeypatch):
 
 def two_layers():
     mx.random.seed(1)
-    net = nn.HybridSequential()
-    net.add(nn.Dense(5, in_units=6, activation="relu"), nn.Dense(1, in_units=5))
-    net.initialize()
-    net.hybridize()
+    net = initialized(stack(nn.Dense(5, in_units=6, activation="relu"), nn.Dense(1, in_units=5)), hybrid=True)
     return net
 
 
@@ -167,9 +149,7 @@ def test_several_runs_are_alive_at_once_and_go_back_in_another_order(monkeypatch
 
 
 def test_a_block_that_is_unrolled_makes_no_table_for_each_use(monkeypatch):
-    block = nn.Dense(6, in_units=6, activation="tanh")
-    block.initialize()
-    block.hybridize()
+    block = initialized(nn.Dense(6, in_units=6, activation="tanh"), hybrid=True)
     found = []
     for on in (True, False):
         monkeypatch.setattr(mx.config, "tables", on)
@@ -198,7 +178,7 @@ def test_changing_an_input_or_a_result_changes_what_it_does_in_python(monkeypatc
     found = []
     for on in (True, False):
         monkeypatch.setattr(mx.config, "tables", on)
-        block, seen = Block(function), []
+        block, seen = Computes(function), []
         block.hybridize()
         for seed in range(5):
             array = dense(4, 5)(seed)
@@ -252,16 +232,9 @@ def growing(seed, columns=500):
     return mx.nd.sparse.csr_matrix((chance.standard_normal(count).astype("float32"), places % columns, starts), (8, columns))
 
 
-class Linear(mx.gluon.HybridBlock):
+def linear(width, columns=500):
     """csr · weight with a row-sparse gradient."""
-
-    def __init__(self, width, columns=500):
-        super().__init__()
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(columns, width), grad_stype="row_sparse")
-
-    def hybrid_forward(self, F, x, weight):
-        return F.tanh(F.dot(x, weight))
+    return Computes(lambda F, x, weight: F.tanh(F.dot(x, weight)), weight={"shape": (columns, width), "grad_stype": "row_sparse"})
 
 
 @pytest.mark.parametrize("width", [6, 64])
@@ -273,9 +246,7 @@ def test_a_row_sparse_gradient_leaves_the_table_without_a_copy(width, monkeypatc
     found = {}
     for on in (True, False):
         mx.random.seed(4)
-        net = Linear(width)
-        net.initialize()
-        net.hybridize()
+        net = initialized(linear(width), hybrid=True)
         with mx.config.set(tables=on):
             held, at_once = [], []
             for seed in range(22):
@@ -310,7 +281,7 @@ def test_gradients_of_many_values_are_added_up_in_halves_in_tables_too(columns, 
     found = {}
     for on in (True, False):
         mx.random.seed(4)
-        net = Linear(1, columns)
+        net = linear(1, columns)
         net.cast(dtype)
         net.initialize()
         net.hybridize()
@@ -325,21 +296,11 @@ def test_gradients_of_many_values_are_added_up_in_halves_in_tables_too(columns, 
     assert found[True] == found[False]
 
 
-class Wide(mx.gluon.HybridBlock):
+def wide(F, x, ids, weight, narrow, table, across):
     """Operators that threads share: products, relu, sigmoid, softmax, embeddings, and their gradients."""
-
-    def __init__(self):
-        super().__init__()
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(500, 64), grad_stype="row_sparse")
-            self.narrow = self.params.get("narrow", shape=(500, 1), grad_stype="row_sparse")
-            self.table = self.params.get("table", shape=(3000, 128), grad_stype="row_sparse")
-            self.across = self.params.get("across", shape=(64, 1200))
-
-    def hybrid_forward(self, F, x, ids, weight, narrow, table, across):
-        hidden = F.dot(F.relu(F.broadcast_add(F.dot(x, weight), F.dot(x, narrow))), across)
-        rows = F.Embedding(ids, table, input_dim=3000, output_dim=128, sparse_grad=True)
-        return F.sum(F.log_softmax(hidden)) + F.sum(F.softmax(hidden)) + F.sum(F.sigmoid(hidden)) + F.sum(F.square(rows))
+    hidden = F.dot(F.relu(F.broadcast_add(F.dot(x, weight), F.dot(x, narrow))), across)
+    rows = F.Embedding(ids, table, input_dim=3000, output_dim=128, sparse_grad=True)
+    return F.sum(F.log_softmax(hidden)) + F.sum(F.softmax(hidden)) + F.sum(F.sigmoid(hidden)) + F.sum(F.square(rows))
 
 
 def spread_out(rows, seed):
@@ -358,8 +319,9 @@ def test_operators_that_threads_share_stay_in_the_table(optimizer, monkeypatch):
     for on in (True, False):
         monkeypatch.setattr(mx.config, "tables", on)
         mx.random.seed(4)
-        net = Wide()
-        net.initialize()
+        net = initialized(Computes(wide, across=(64, 1200), **{
+            name: {"shape": shape, "grad_stype": "row_sparse"}
+            for name, shape in (("weight", (500, 64)), ("narrow", (500, 1)), ("table", (3000, 128)))}))
         trainer = mx.gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1})
         step = mx.gluon.TrainStep(net, mx.gluon.loss.L1Loss(), trainer)
         losses = []
@@ -384,8 +346,7 @@ def test_a_batch_that_gets_no_memory_leaves_the_table_to_smaller_ones(monkeypatc
 
     def trained(seeds, short_of_memory=()):
         mx.random.seed(4)
-        net = Linear(6)
-        net.initialize()
+        net = initialized(linear(6))
         trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
         step, losses = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), trainer), []
         for number, seed in enumerate(seeds):
@@ -394,8 +355,7 @@ def test_a_batch_that_gets_no_memory_leaves_the_table_to_smaller_ones(monkeypatc
                 if short_of_memory and number >= min(short_of_memory):
                     limit.setattr("sparsekit.core.table.table.np.empty", short)
                 if number in short_of_memory:
-                    with pytest.raises(MemoryError):
-                        step(batch, label)
+                    refused(MemoryError, "", step, batch, label)
                 else:
                     losses.append(bits(step(batch, label)))
         return losses, bits(net.weight.data())
@@ -409,7 +369,7 @@ def test_a_batch_that_gets_no_memory_leaves_the_table_to_smaller_ones(monkeypatc
 
 
 def test_ids_out_of_range_raise_when_the_setting_changes_later(monkeypatch):
-    block = Block(lambda F, w, i: F.take(w, i))
+    block = Computes(lambda F, w, i: F.take(w, i))
     block.hybridize()
     weight, inside, outside = dense(5, 2)(0), mx.nd.array([1, 2], dtype="int64"), mx.nd.array([1, 7], dtype="int64")
     for _ in range(4):
@@ -419,8 +379,7 @@ def test_ids_out_of_range_raise_when_the_setting_changes_later(monkeypatch):
     with pytest.warns(mx.IndexWarning):
         assert (block(weight, outside).asnumpy() == weight.asnumpy()[[1, 4]]).all()
     monkeypatch.setattr(mx.config, "indices", "error")
-    with pytest.raises(mx.base.errors.RowIndexError):
-        block(weight, outside)
+    refused(mx.base.errors.RowIndexError, "", block, weight, outside)
     assert (block(weight, inside).asnumpy() == weight.asnumpy()[[1, 2]]).all()
 
 
@@ -429,8 +388,7 @@ def recurrent(mode, layers, both, projection, dtype):
     states, inputs, steps, batch = 6, 5, 4, 3
     kind = {"lstm": mx.gluon.rnn.LSTM, "gru": mx.gluon.rnn.GRU, "rnn_tanh": mx.gluon.rnn.RNN, "rnn_relu": mx.gluon.rnn.RNN}[mode]
     options = {"projection_size": projection} if projection else {"activation": mode[4:]} if "rnn" in mode else {}
-    layer = kind(states, layers, bidirectional=both, input_size=inputs, **options)
-    layer.initialize()
+    layer = initialized(kind(states, layers, bidirectional=both, input_size=inputs, **options))
     count = sum(one.data().size for one in layer.collect_params().values())
     rows = layers * (1 + both)
     arrays = [dense(steps, batch, inputs, dtype=dtype), lambda seed: dense(count, dtype=dtype, salt=1)(seed) * 0.5,
@@ -452,7 +410,7 @@ def test_recurrent_networks_are_lowered_whole(mode, layers, both, projection, dt
     function, arguments = recurrent(mode, layers, both, projection, dtype)
     assert run(monkeypatch, True, function, arguments, 6) == run(monkeypatch, False, function, arguments, 6)
     monkeypatch.setattr(mx.config, "tables", True)
-    block = Block(function)
+    block = Computes(function)
     block.hybridize()
     for seed in range(4):
         arrays = [make(seed) for make in arguments]
@@ -468,19 +426,14 @@ def test_recurrent_networks_are_lowered_whole(mode, layers, both, projection, dt
 
 def test_dropout_stays_in_python_where_it_draws_numbers():
     layer = mx.gluon.rnn.LSTM(6, 2, dropout=0.5, input_size=5)
-    net = nn.HybridSequential()
-    net.add(nn.Dense(5, flatten=False, in_units=5), nn.Dropout(0.5), layer)
-    net.initialize()
-    net.hybridize()
+    net = initialized(stack(nn.Dense(5, flatten=False, in_units=5), nn.Dropout(0.5), layer), hybrid=True)
     x = dense(4, 3, 5)(0)
     predicted = [bits(net(x)) for _ in range(5)]
     assert predicted == predicted[:1] * 5
     assert {row["reason"] for row in mx.gluon.hybrid.explain(net)} == {""}
     trained = []
     for _ in range(5):
-        with mx.autograd.record():
-            made = net(x)
-        made.backward()
+        made = differentiated(net, x)
         trained.append(bits(made))
     assert all(one not in trained[:place] for place, one in enumerate(trained))
     assert {row["op"] for row in mx.gluon.hybrid.explain(net) if row["reason"] == "it draws random numbers"} == {
@@ -514,7 +467,7 @@ def test_cells_are_lowered_whole(monkeypatch):
 def told(on, function, arguments, monkeypatch):
     """Ledger, and what ``why_dense`` says of results and gradients, of six runs."""
     monkeypatch.setattr(mx.config, "tables", on)
-    block = Block(function)
+    block = Computes(function)
     block.hybridize()
     hooks.ledger.clear()
     answers = []
@@ -544,7 +497,7 @@ def test_the_ledger_says_the_same(function, monkeypatch):
 
 
 def test_densify_error_raises_in_a_table_too():
-    block = Block(lambda F, x, a: F.tanh(x + a))
+    block = Computes(lambda F, x, a: F.tanh(x + a))
     block.hybridize()
     arrays = [csr(6, 50)(0), dense(6, 50)(0)]
     for _ in range(4):

@@ -16,6 +16,9 @@ import sparsekit as mx
 from sparsekit.core.table.table import Table
 from sparsekit.gluon import nn
 from sparsekit.optimizer.optimizer import registry
+from tests.calls import differentiated, initialized, refused
+
+from .blocks import Computes, Loss
 
 FEATURES = 300
 
@@ -105,9 +108,7 @@ class Twin:
         self.size = None
 
     def plain(self, data, label):
-        with mx.autograd.record():
-            output = self.loss(self.net(data), label)
-        output.backward()
+        output = differentiated(lambda: self.loss(self.net(data), label))
         self.trainer.step(self.size or data.shape[0])
         self.size = None
         return output
@@ -118,6 +119,10 @@ class Twin:
             return self.compiled(data, label, size)
         with mx.config.set(tables=False):
             return self.plain(data, label)
+
+    def made(self):
+        """What has been compiled."""
+        return [] if self.compiled is None else list(self.compiled._made.values())
 
     def state(self, gradients=True):
         found = [bits(one.data()) for one in self.parameters]
@@ -130,8 +135,8 @@ class Twin:
         return [*found, optimizer.num_update, dict(optimizer._index_update_count)]
 
 
-def twins(make, *arguments, **more):
-    return Twin(True, make, *arguments, **more), Twin(False, make, *arguments, **more)
+def twins(make, *arguments, way=Twin, **more):
+    return way(True, make, *arguments, **more), way(False, make, *arguments, **more)
 
 
 def outcome(twin, data, label, seed):
@@ -156,7 +161,7 @@ def check(make, batches, *arguments, events=None, made=1, **more):
             assert one.state() == other.state(), number
     assert one.state() == other.state()
     refused = all(isinstance(result[0], type) for result in results)  # weight decay by an optimizer that has none
-    assert len(one.compiled._made) == (0 if refused else made), one.compiled.explain()
+    assert (len(one.made()), len(other.made())) == (0 if refused else made, 0), one.compiled.explain()
     return one
 
 
@@ -207,7 +212,7 @@ def test_float16_weights_beyond_their_range(value):
     """The float32 copy becomes the nearest float16 number, or infinite."""
     batches = [(data.astype("float16"), label * value) for data, label in dense_batches(5)]
     for scale in (1.0, value):
-        check(functools.partial(Scaled, scale), batches, "sgd", {"multi_precision": True, "learning_rate": 0.7})
+        check(functools.partial(scaled, scale), batches, "sgd", {"multi_precision": True, "learning_rate": 0.7})
 
 
 class Own(mx.optimizer.Adam):
@@ -233,17 +238,10 @@ def test_an_optimizer_of_ones_own_is_left_alone():
     assert states[0] == states[1]
 
 
-class Scaled(mx.gluon.HybridBlock):
+def scaled(scale):
     """A float16 weight whose gradients have any size."""
-
-    def __init__(self, scale):
-        super().__init__()
-        self.scale = scale
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(1, 6), dtype="float16", init="ones")
-
-    def hybrid_forward(self, F, x, weight):
-        return F.sum(F.cast(F.broadcast_mul(x, weight), dtype="float32") * self.scale, axis=1, keepdims=True)
+    return Computes(lambda F, x, w: F.sum(F.cast(F.broadcast_mul(x, w), dtype="float32") * scale, axis=1, keepdims=True),
+                    w={"shape": (1, 6), "dtype": "float16", "init": "ones"})
 
 
 BATCHES = {
@@ -505,29 +503,15 @@ def test_an_interrupted_step_counts_the_updates_that_it_made():
     def interrupt(*_):
         raise Interruption
 
-    class Long(mx.gluon.HybridBlock):
-        def __init__(self):
-            super().__init__()
-            with self.name_scope():
-                self.w = self.params.get("w", shape=(400, 400), init="zeros")
+    def long(F, x, w):
+        made = F.sum(w) + x
+        for _ in range(30):
+            made = F.broadcast_add(made, F.sum(F.tanh(w)) * 0)
+        return made
 
-        def hybrid_forward(self, F, x, w):
-            made = F.sum(w) + x
-            for _ in range(30):
-                made = F.broadcast_add(made, F.sum(F.tanh(w)) * 0)
-            return made
-
-    class Plain(mx.gluon.loss.Loss):
-        def __init__(self):
-            super().__init__(None, 0)
-
-        def hybrid_forward(self, F, output, label):
-            return output * label
-
-    net = Long()
-    net.initialize()
+    net = initialized(Computes(long, w={"shape": (400, 400), "init": "zeros"}))
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1.0})
-    step, one, interrupted = mx.gluon.TrainStep(net, Plain(), trainer), mx.nd.ones((1,)), 0
+    step, one, interrupted = mx.gluon.TrainStep(net, Loss(lambda F, output, label: output * label), trainer), mx.nd.ones((1,)), 0
     for _ in range(4):
         step(one, one)
     assert step._made
@@ -567,31 +551,15 @@ def test_large_batches_after_tiny_ones(optimizer, dtype):
 
 @pytest.mark.parametrize(("loss", "name"), [(None, "None"), (mx.gluon.loss.L2Loss(prefix="mine_"), "mine")])
 def test_a_repr_names_the_net_and_the_loss(loss, name):
-    net = nn.Dense(2, in_units=3, prefix="net_")
-    net.initialize()
+    net = initialized(nn.Dense(2, in_units=3, prefix="net_"))
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
     assert repr(mx.gluon.TrainStep(net, loss, trainer)) == f"TrainStep(net, {name}, {trainer.optimizer!r})"
 
 
 @pytest.mark.compiled
 def test_a_loss_that_is_an_array_of_the_net_is_not_compiled():
-    class Itself(mx.gluon.loss.Loss):
-        def __init__(self):
-            super().__init__(None, 0)
-
-        def hybrid_forward(self, F, output, label):
-            return output
-
-    class Weight(mx.gluon.HybridBlock):
-        def __init__(self):
-            super().__init__()
-            with self.name_scope():
-                self.w = self.params.get("w", shape=(8, 6), init="ones")
-
-        def hybrid_forward(self, F, x, w):
-            return w
-
-    one = check(Weight, dense_batches(5), loss=Itself, made=0)
+    one = check(lambda: Computes(lambda F, x, w: w, w={"shape": (8, 6), "init": "ones"}), dense_batches(5),
+                loss=lambda: Loss(lambda F, output, label: output), made=0)
     assert one.compiled.explain()[0]["reason"] == "the loss is one of the arrays that it is computed from"
 
 
@@ -672,16 +640,10 @@ def test_clipping_warns_of_what_is_not_finite():
 
 @pytest.mark.compiled
 def test_results_that_are_arrays_of_the_net():
-    class Weighted(mx.gluon.HybridBlock):
-        def __init__(self):
-            super().__init__()
-            with self.name_scope():
-                self.w = self.params.get("w", shape=(1, 6), init="ones")
+    def weighted():
+        return Computes(lambda F, x, w: (F.broadcast_mul(x, w), w), w={"shape": (1, 6), "init": "ones"})
 
-        def hybrid_forward(self, F, x, w):
-            return F.broadcast_mul(x, w), w
-
-    one, other = twin_of(Weighted, None), twin_of(Weighted, None)
+    one, other = twin_of(weighted, None), twin_of(weighted, None)
     for data, _ in dense_batches(6):
         assert bits(one.compiled(data)) == bits(lines(other.net, None, other.trainer, (data,), (), 8))
     assert "is an array of the net" in one.compiled.explain()[0]["reason"]
@@ -704,9 +666,8 @@ def test_other_results_are_refused_by_name(function, message):
     twin = twin_of(Linear, Returns(function))
     before = twin.state(gradients=False)
     for data, label in sparse_batches(4):
-        with pytest.raises(mx.base.errors.DTypeError, match="must be the loss, or a tuple or list") as caught:
-            twin.compiled(data, label)
-        assert message in str(caught.value)
+        caught = refused(mx.base.errors.DTypeError, "must be the loss, or a tuple or list", twin.compiled, data, label)
+        assert message in str(caught)
     assert twin.state(gradients=False) == before
 
 
@@ -720,9 +681,8 @@ def test_other_results_are_refused_by_name(function, message):
     (random(8, 6), [random(8, 1), {}], "label must be an NDArray, or a list or tuple of them, got dict")])
 def test_other_batches_are_refused_by_name(data, label, message):
     twin = twin_of(lambda: nn.Dense(1, in_units=6), mx.gluon.loss.L2Loss())
-    with pytest.raises(mx.base.errors.DTypeError) as caught:
-        twin.compiled(data, label)
-    assert message in str(caught.value)
+    caught = refused(mx.base.errors.DTypeError, "", twin.compiled, data, label)
+    assert message in str(caught)
 
 
 @pytest.mark.parametrize("value", [-1, float("nan")])
@@ -732,22 +692,9 @@ def test_a_norm_to_clip_to_is_not_negative(value):
         mx.gluon.TrainStep(twin.net, twin.loss, twin.trainer, clip_norm=value)
 
 
-class Multiple(mx.gluon.HybridBlock):
-    """A number times a weight."""
-
-    def __init__(self):
-        super().__init__()
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(3,))
-
-    def hybrid_forward(self, F, x, weight):
-        return F.broadcast_mul(F.reshape(x, (1,)), weight)
-
-
 @pytest.mark.compiled
 def test_data_without_axes():
-    net = Multiple()
-    net.initialize()
+    net = initialized(Computes(lambda F, x, weight: F.broadcast_mul(F.reshape(x, (1,)), weight), weight=(3,)))
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
     step = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), trainer)
     x, label = mx.nd.array(np.float32(2)), mx.nd.ones((3,))
@@ -761,11 +708,10 @@ def test_data_without_axes():
 
 @pytest.mark.compiled
 def test_an_interrupt_stops_a_table_between_two_of_many_pieces(monkeypatch):
-    class Deep(mx.gluon.HybridBlock):
-        def hybrid_forward(self, F, x):
-            for _ in range(150):
-                x = F.dot(F.sigmoid(x), x)
-            return x
+    def deep(F, x):
+        for _ in range(150):
+            x = F.dot(F.sigmoid(x), x)
+        return x
 
     def interrupt(*_):
         raise Interruption
@@ -777,7 +723,7 @@ def test_an_interrupt_stops_a_table_between_two_of_many_pieces(monkeypatch):
             table._run = counters[-1]
         return begin(table, *arguments)
 
-    net, data, pieces, counters, begin = Deep(), mx.nd.ones((200, 200)), [], [], Table.begin
+    net, data, pieces, counters, begin = Computes(deep), mx.nd.ones((200, 200)), [], [], Table.begin
     monkeypatch.setattr(Table, "begin", counted)
     net.hybridize()
     for _ in range(4):

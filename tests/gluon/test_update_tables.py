@@ -1,6 +1,7 @@
 """``trainer.step`` as a table: the weights and states of operators one by one, to the last bit."""
 
 import contextlib
+import functools
 import gc
 import tracemalloc
 import weakref
@@ -10,17 +11,10 @@ import pytest
 import sparsekit as mx
 from sparsekit.core.table import machine
 from sparsekit.gluon import nn
+from tests.calls import differentiated, initialized
 
-from .test_train_step import (
-    EVENTS,
-    Linear,
-    Twin,
-    bits,
-    csr,
-    dense_batches,
-    random,
-    sparse_batches,
-)
+from . import test_train_step as train_step
+from .test_train_step import EVENTS, Linear, Twin, bits, csr, dense_batches, random, sparse_batches
 
 pytestmark = pytest.mark.skipif(bool(machine.reason_against_tables()), reason=machine.reason_against_tables() or "-")
 
@@ -35,32 +29,7 @@ class Updated(Twin):
         return [one.step for one in self.trainer._tables._known.values() if one.step is not None]
 
 
-def twins(make, *arguments, **more):
-    return Updated(True, make, *arguments, **more), Updated(False, make, *arguments, **more)
-
-
-def outcome(twin, data, label, seed):
-    mx.random.seed(seed)
-    try:
-        return bits(twin.step(data, label))
-    except mx.SparsekitError as error:
-        return type(error), str(error)
-
-
-def check(make, batches, *arguments, made=1, events=None, **more):
-    one, other = twins(make, *arguments, **more)
-    results = []
-    for number, (data, label) in enumerate(batches):
-        for twin in (one, other):
-            if number in (events or {}):
-                events[number](twin)
-        results.append(outcome(one, data, label, number))
-        assert results[-1] == outcome(other, data, label, number), number
-        assert one.state() == other.state(), number
-    refused = all(isinstance(result[0], type) for result in results)
-    assert not other.made()
-    assert len(one.made()) == (0 if refused else made)
-    return one
+twins, check = (functools.partial(function, way=Updated) for function in (train_step.twins, train_step.check))
 
 
 def test_momentum_of_lars_is_corrected_once_when_its_updates_are_lowered_anew():
@@ -164,14 +133,11 @@ def test_step_of_a_hybridized_net_takes_no_operator_in_python(monkeypatch):
 
 
 def test_a_step_too_large_for_a_table_takes_no_memory():
-    net = nn.Dense(512, in_units=1024, use_bias=False)
-    net.initialize()
+    net = initialized(nn.Dense(512, in_units=1024, use_bias=False))
     weight, trainer = net.weight, mx.gluon.Trainer(net.collect_params(), "sgd")
     data, peaks = random(4, 1024), []
     for _ in range(6):
-        with mx.autograd.record():
-            loss = net(data).sum()
-        loss.backward()
+        differentiated(lambda: net(data).sum())
         tracemalloc.start()
         trainer.step(4)
         peaks.append(tracemalloc.get_traced_memory()[1])

@@ -10,6 +10,7 @@ import sparsekit as mx
 from sparsekit import gluon
 from sparsekit.base.errors import DTypeError, ShapeError, UnsupportedError
 from sparsekit.gluon import nn
+from tests.calls import initialized, refused, stack
 
 GLOBAL = 1.5
 
@@ -59,9 +60,7 @@ def batch(rows=4):
 
 def made(*layers, optimizer="sgd", loss=None, **options):
     mx.random.seed(7)
-    net = nn.HybridSequential()
-    net.add(nn.Dense(3, in_units=3), *layers)
-    net.initialize()
+    net = initialized(stack(nn.Dense(3, in_units=3), *layers))
     trainer = gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1})
     return net, trainer, gluon.TrainStep(net, loss or gluon.loss.L2Loss(), trainer, **options)
 
@@ -115,9 +114,7 @@ def test_verify_makes_the_step_once(optimizer):
 @pytest.mark.compiled
 def test_sparse_gradients_and_clipping_are_compared():
     mx.random.seed(1)
-    net = nn.HybridSequential()
-    net.add(nn.Embedding(50, 4, sparse_grad=True), nn.Dense(1, in_units=8))
-    net.initialize()
+    net = initialized(stack(nn.Embedding(50, 4, sparse_grad=True), nn.Dense(1, in_units=8)))
     trainer = gluon.Trainer(net.collect_params(), "adam", {"lazy_update": True})
     step = gluon.TrainStep(net, gluon.loss.L2Loss(), trainer, clip_norm=0.1)
     for number in range(5):
@@ -128,15 +125,16 @@ def test_sparse_gradients_and_clipping_are_compared():
     assert net[0].weight.grad().stype == "row_sparse"
 
 
+class Plain(gluon.Block):
+    """It is not traced."""
+
+    def forward(self, x):
+        return x * 2
+
+
 @pytest.mark.compiled
 def test_a_step_that_is_not_compiled_says_so():
-    class Plain(gluon.Block):
-        def forward(self, x):
-            return x * 2
-
-    net = nn.Sequential()
-    net.add(nn.Dense(3, in_units=3), Plain())
-    net.initialize()
+    net = initialized(stack(nn.Dense(3, in_units=3), Plain(), kind=nn.Sequential))
     step = gluon.TrainStep(net, gluon.loss.L2Loss(), gluon.Trainer(net.collect_params(), "sgd"))
     found = step.verify(*batch())
     assert found.equal
@@ -146,10 +144,6 @@ def test_a_step_that_is_not_compiled_says_so():
 
 @pytest.mark.compiled
 def test_a_hybridized_part_of_a_step_that_is_not_compiled_is_compared_too():
-    class Plain(gluon.Block):
-        def forward(self, x):
-            return x * 2
-
     inner, net = nn.HybridSequential(), nn.Sequential()
     inner.add(Reads("list"))
     net.add(nn.Dense(3, in_units=3), inner, Plain())
@@ -165,18 +159,15 @@ def test_what_cannot_be_copied_is_a_named_error_and_nothing_has_been_done():
     net, trainer, step = made()
     net.lock = threading.Lock()
     before = net[0].weight.data().asnumpy()
-    with pytest.raises(UnsupportedError, match="cannot be copied: TypeError: cannot pickle"):
-        step.verify(*batch())
+    refused(UnsupportedError, "cannot be copied: TypeError: cannot pickle", lambda: step.verify(*batch()))
     np.testing.assert_array_equal(net[0].weight.data().asnumpy(), before)
     assert trainer.optimizer.num_update == 0
 
 
 def test_bad_batches_are_refused_as_by_the_step():
     _, _, step = made()
-    with pytest.raises(DTypeError, match="data must be"):
-        step.verify([])
-    with pytest.raises(ShapeError, match="no axes"):
-        step.verify(mx.nd.array(3.0), mx.nd.ones((1,)))
+    refused(DTypeError, "data must be", step.verify, [])
+    refused(ShapeError, "no axes", step.verify, mx.nd.array(3.0), mx.nd.ones((1,)))
 
 
 @pytest.mark.compiled

@@ -12,6 +12,8 @@ from scipy import sparse
 
 import sparsekit as mx
 from sparsekit import gluon
+from tests.calls import initialized
+from tests.gluon.blocks import Computes
 
 ROWS, COLUMNS, BATCH = 150, 4_000_000, 64
 #: A dense batch takes 1 GB, and a model with its gradient, copies and optimizer 16 MB each.
@@ -74,19 +76,9 @@ def feed_forward(columns=COLUMNS):
                                 arg_params={"w_weight": mx.nd.array(np.arange(columns) % 7 / 8).reshape((-1, 1))})
 
 
-class Linear(gluon.HybridBlock):
-    def __init__(self, columns):
-        super().__init__()
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(columns, 1), grad_stype="row_sparse", init="zeros")
-
-    def hybrid_forward(self, F, x, weight):
-        return F.dot(x, weight)
-
-
 def estimator(columns=COLUMNS):
-    net = Linear(columns)
-    net.initialize()
+    net = initialized(Computes(lambda F, x, weight: F.dot(x, weight),
+                               weight={"shape": (columns, 1), "grad_stype": "row_sparse", "init": "zeros"}))
     return gluon.contrib.estimator.Estimator(net, gluon.loss.SigmoidBinaryCrossEntropyLoss(), train_metrics=mx.metric.Loss(),
                                              trainer=gluon.Trainer(net.collect_params(), "sgd"))
 

@@ -16,6 +16,7 @@ import sparsekit as mx
 from sparsekit.base.errors import DataFileError, DTypeError, IndexWarning, ShapeError, StorageTypeError, UnknownNameError
 from sparsekit.core import hooks
 from sparsekit.io import CSVIter, DataBatch, DataIter, NDArrayIter, PrefetchingIter, ResizeIter
+from tests.calls import refused
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "io.json").read_text(encoding="utf-8"))
 
@@ -211,8 +212,7 @@ def test_a_batch_larger_than_the_data_rolls_over():
     ((rows(3), None, 2, False, "pad", "data", "label", "CHW"), ShapeError, "no batch axis"),
 ])
 def test_what_makes_no_batches_is_refused(arguments, error, what):
-    with pytest.raises(error, match=what):
-        NDArrayIter(*arguments)
+    refused(error, what, NDArrayIter, *arguments)
 
 
 def test_labels_behind_the_last_row_of_the_data_are_left_out_with_a_warning():
@@ -226,8 +226,7 @@ def test_labels_behind_the_last_row_of_the_data_are_left_out_with_a_warning():
 def test_getters():
     iterator = NDArrayIter(rows(5), np.arange(5), 2)
     for getter in (iterator.getdata, iterator.getlabel, iterator.getindex):
-        with pytest.raises(DataFileError, match="no current batch"):
-            getter()
+        refused(DataFileError, "no current batch", getter)
     pads = []
     while iterator.iter_next():
         assert iterator.getlabel()[0].asnumpy().tolist() == iterator.getindex().tolist()
@@ -237,8 +236,7 @@ def test_getters():
     two = rows(2, width=3)
     for wrapped in (ResizeIter(NDArrayIter(two, batch_size=2), 1), PrefetchingIter(NDArrayIter(two, batch_size=2))):
         assert wrapped.batch_size == 2
-        with pytest.raises(DataFileError, match="no current batch"):
-            wrapped.getdata()
+        refused(DataFileError, "no current batch", wrapped.getdata)
         assert wrapped.iter_next()
         assert (wrapped.getdata()[0].shape, wrapped.getlabel(), wrapped.getpad()) == ((2, 3), [], 0)
         assert wrapped.getindex().tolist() == [0, 1]
@@ -285,25 +283,19 @@ def test_what_the_worker_raises_reaches_the_caller_with_its_traceback():
         with pytest.raises(ValueError, match="the third is broken") as caught:
             next(iterator)
         assert any(entry.name == "next" and entry.path == Path(__file__) for entry in caught.traceback)
-        with pytest.raises(StopIteration):
-            next(iterator)
+        refused(StopIteration, "", next, iterator)
         iterator.reset()
     assert inner.threads <= {"sparsekit-prefetch-0"}
 
 
 def test_iterators_that_do_not_go_together():
-    with pytest.raises(ShapeError, match="different numbers of batches"):
-        list(PrefetchingIter([Failing(None, 3), Failing(None, 2)]))
+    refused(ShapeError, "different numbers of batches", lambda: list(PrefetchingIter([Failing(None, 3), Failing(None, 2)])))
     with pytest.raises(ShapeError, match=r"different padding: \[1, 0\] rows"):
         list(PrefetchingIter([NDArrayIter(rows(5), batch_size=2), NDArrayIter(rows(6), batch_size=2)]))
-    with pytest.raises(ShapeError, match="needs at least one iterator"):
-        PrefetchingIter([])
-    with pytest.raises(ShapeError, match="dictionaries of new names"):
-        PrefetchingIter(NDArrayIter(rows(2)), rename_data=[{}, {}])
-    with pytest.raises(DataFileError, match="no batch"):
-        next(ResizeIter(Failing(None, 0), 2))
-    with pytest.raises(ShapeError, match="size must be an integer of at least 0, got -1"):
-        ResizeIter(NDArrayIter(rows(2)), -1)
+    refused(ShapeError, "needs at least one iterator", PrefetchingIter, [])
+    refused(ShapeError, "dictionaries of new names", lambda: PrefetchingIter(NDArrayIter(rows(2)), rename_data=[{}, {}]))
+    refused(DataFileError, "no batch", lambda: next(ResizeIter(Failing(None, 0), 2)))
+    refused(ShapeError, "size must be an integer of at least 0, got -1", lambda: ResizeIter(NDArrayIter(rows(2)), -1))
 
 
 @pytest.mark.parametrize("make", [lambda: CSVIter(["1,2", "3,4"], (2,), 20),
@@ -382,5 +374,4 @@ def test_the_end_of_the_program_does_not_wait_for_a_batch(seconds):
     ({"batch_size": 0}, ShapeError, "batch_size"),
 ])
 def test_csv_that_is_none(given, error, what):
-    with pytest.raises(error, match=what):
-        CSVIter(**{"data_csv": ["1,2", "3,4"], "data_shape": (2,), "batch_size": 1, **given})
+    refused(error, what, CSVIter, **{"data_csv": ["1,2", "3,4"], "data_shape": (2,), "batch_size": 1, **given})

@@ -11,6 +11,7 @@ import pytest
 from sparsekit.base.errors import DataFileError, DTypeError, LibSVMError, ShapeError, UnsupportedError
 from sparsekit.core import hooks
 from sparsekit.io import DataBatch, DataDesc, DataIter, LibSVMIter, save_libsvm
+from tests.calls import refused
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "libsvm_iter.json").read_text(encoding="utf-8"))
 SEVEN = GOLDEN["files"]["seven"]
@@ -190,22 +191,19 @@ def test_one_based_and_guessed():
 ])
 @pytest.mark.usefixtures("files")
 def test_bad_input_is_named(options, error, what):
-    with pytest.raises(error, match=what):
-        LibSVMIter(**{"data_libsvm": "seven", "data_shape": 10, "batch_size": 2, **options})
+    refused(error, what, LibSVMIter, **{"data_libsvm": "seven", "data_shape": 10, "batch_size": 2, **options})
 
 
 def test_getters_and_iter_next():
     iterator = LibSVMIter(io.StringIO(SEVEN), (10,), 4)
-    with pytest.raises(DataFileError, match="no current batch"):
-        iterator.getdata()
+    refused(DataFileError, "no current batch", iterator.getdata)
     rows = []
     while iterator.iter_next():
         assert iterator.getdata().shape == (4, 10)
         assert iterator.getlabel().asnumpy().tolist() == iterator.getindex().tolist()
         rows.append(iterator.getpad())
     assert rows == [0, 1]
-    with pytest.raises(StopIteration):
-        iterator.next()
+    refused(StopIteration, "", iterator.next)
     assert iterator.batch_size == 4
 
 
@@ -248,10 +246,8 @@ def test_batches_and_the_base_iterator():
     (batch,) = LibSVMIter(io.StringIO(SEVEN), (10,), 7)
     assert str(batch) == repr(batch) == "DataBatch: data shapes: [(7, 10)] label shapes: [(7,)]"
     assert str(DataBatch([batch.data[0]])) == "DataBatch: data shapes: [(7, 10)] label shapes: None"
-    with pytest.raises(DTypeError, match="data of a batch must be a list of arrays, got CSRNDArray"):
-        DataBatch(batch.data[0])
-    with pytest.raises(UnsupportedError, match=r"does not define iter_next\(\)"):
-        next(DataIter(3))
+    refused(DTypeError, "data of a batch must be a list of arrays, got CSRNDArray", DataBatch, batch.data[0])
+    refused(UnsupportedError, r"does not define iter_next\(\)", lambda: next(DataIter(3)))
 
     class Countdown(DataIter):
         left = 2

@@ -11,6 +11,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import LostWorkerError, MismatchError, NoClusterError, WaitTimeoutError
 from sparsekit.dist.transport import LocalCluster
+from tests.calls import refused
 
 SHAPE = (1000, 2)
 
@@ -49,8 +50,7 @@ def test_what_it_is():
         assert isinstance(kv, mx.kvstore.DistKVStore)
         assert (kv.type, kv.num_workers, kv.is_capable("optimizer")) == ("dist_sync", 3, True)
         assert kv.get_num_dead_node(6, timeout=5) == 0
-        with pytest.raises(mx.UnknownNameError):
-            kv.is_capable("flying")
+        refused(mx.UnknownNameError, "", kv.is_capable, "flying")
         return kv.rank
 
     assert together(3, worker) == [0, 1, 2]
@@ -58,8 +58,7 @@ def test_what_it_is():
 
 @pytest.mark.parametrize("name", ["dist", "dist_sync", "dist_device_sync", "dist_async", "dist_device_async"])
 def test_a_store_outside_a_cluster_says_how_to_start_one(name):
-    with pytest.raises(NoClusterError, match="sparsekit launch"):
-        mx.kv.create(name)
+    refused(NoClusterError, "sparsekit launch", mx.kv.create, name)
 
 
 @pytest.mark.parametrize("kind", ["dist_sync", "dist_device_sync"])
@@ -103,21 +102,15 @@ def test_lists_of_keys_broadcast_and_barriers():
 def test_what_servers_cannot_do_is_refused_by_name():
     def worker():
         kv = mx.kv.create("dist_sync")
-        with pytest.raises(mx.UnsupportedError, match=r"_set_updater\(\) is not supported"):
-            kv._set_updater(lambda key, pushed, value: None)
-        with pytest.raises(mx.UnsupportedError, match="Command 3"):
-            kv._send_command_to_servers(3, "")
-        with pytest.raises(mx.StorageTypeError, match="key 'c' is csr"):
-            kv.init("c", mx.nd.ones((2, 2)).tostype("csr"))
-        with pytest.raises(mx.DTypeError, match="optimizer must be an Optimizer"):
-            kv.set_optimizer("sgd")
+        refused(mx.UnsupportedError, r"_set_updater\(\) is not supported", kv._set_updater, lambda key, pushed, value: None)
+        refused(mx.UnsupportedError, "Command 3", kv._send_command_to_servers, 3, "")
+        refused(mx.StorageTypeError, "key 'c' is csr", lambda: kv.init("c", mx.nd.ones((2, 2)).tostype("csr")))
+        refused(mx.DTypeError, "optimizer must be an Optimizer", kv.set_optimizer, "sgd")
         for wrong in (0, -1, float("nan"), None, "60", True, [60]):
             with pytest.raises(mx.ParameterError, match="a number of seconds above 0"):
                 kv.timeout = wrong
-        with pytest.raises(mx.ParameterNameError, match="'none' has not been initialized"):
-            kv.push("none", mx.nd.ones((2,)))
-        with pytest.raises(mx.SparsekitError, match="no optimizer"):
-            kv.save_optimizer_states("none")
+        refused(mx.ParameterNameError, "'none' has not been initialized", kv.push, "none", mx.nd.ones((2,)))
+        refused(mx.SparsekitError, "no optimizer", kv.save_optimizer_states, "none")
         return True
 
     assert together(1, worker) == [True]
@@ -283,8 +276,7 @@ def test_the_kind_of_store_says_whether_servers_wait():
         return pulled(kv, "w", (2,)).tolist()
 
     assert cluster.run(worker) == [[-1, -1]] * 2
-    with pytest.raises(MismatchError, match=r"Rank . requests the mode 'sync', but workers have pushed key 'w'"):
-        cluster.run(worker, "dist_sync")
+    refused(MismatchError, r"Rank . requests the mode 'sync', but workers have pushed key 'w'", cluster.run, worker, "dist_sync")
 
 
 @pytest.mark.usefixtures("ended")
@@ -295,9 +287,8 @@ def test_an_asynchronous_push_without_an_optimizer_is_refused():
         kv.push("w", mx.nd.ones((2,)))
         kv.flush()
 
-    with pytest.raises(MismatchError, match=r"Rank 0 pushes key 'w' .*no optimizer") as error:
-        together(1, worker)
-    assert (error.value.rank, error.value.key, error.value.step) == (0, "w", 1)
+    error = refused(MismatchError, r"Rank 0 pushes key 'w' .*no optimizer", together, 1, worker)
+    assert (error.rank, error.key, error.step) == (0, "w", 1)
 
 
 # errors, none of which hangs
@@ -312,9 +303,8 @@ def test_values_that_differ_between_workers_name_rank_and_key(value, text):
         kv = mx.kv.create("dist_sync")
         kv.init("w", value() if kv.rank else mx.nd.ones((2, 1)))
 
-    with pytest.raises(MismatchError, match=f"Rank 1 .*'w'.*({text})|Rank 1 .*({text}).*'w'") as error:
-        together(2, worker)
-    assert (error.value.rank, error.value.key) == (1, "w")
+    error = refused(MismatchError, f"Rank 1 .*'w'.*({text})|Rank 1 .*({text}).*'w'", together, 2, worker)
+    assert (error.rank, error.key) == (1, "w")
 
 
 @pytest.mark.usefixtures("ended")
@@ -322,15 +312,13 @@ def test_pushes_that_do_not_fit_name_rank_key_and_step_and_change_nothing():
     def worker():
         kv = mx.kv.create("dist_sync")
         kv.init(["w", "b"], [mx.nd.zeros(SHAPE), mx.nd.zeros((2,))])
-        with pytest.raises(mx.SparsekitError, match="'w' has been initialized already"):
-            kv.init("w", mx.nd.zeros(SHAPE))
+        refused(mx.SparsekitError, "'w' has been initialized already", kv.init, "w", mx.nd.zeros(SHAPE))
         kv.push(["w", "b"], [mx.nd.ones(SHAPE), mx.nd.ones((2,))])
         for wrong in (mx.nd.ones((3,)), mx.nd.ones((2,), dtype="float16"), rows([0], shape=(2, 1))):
             with pytest.raises(MismatchError, match=r"Rank 0 pushes an array of .* for key 'b' at step 2") as error:
                 kv.push(["w", "b"], [mx.nd.ones(SHAPE), wrong])
             assert (error.value.rank, error.value.key, error.value.step) == (0, "b", 2)
-        with pytest.raises(MismatchError, match="Rank 0 pulls into an array of shape"):
-            kv.pull("b", out=mx.nd.zeros((3,)))
+        refused(MismatchError, "Rank 0 pulls into an array of shape", kv.pull, "b", out=mx.nd.zeros((3,)))
         return pulled(kv, "w", SHAPE)[0, 0]
 
     assert together(1, worker) == [1]
@@ -374,14 +362,12 @@ def test_workers_that_wait_for_one_that_has_ended_get_an_error():
         if kv.rank == 1:
             raise ArithmeticError("the end")
         kv.push("w", mx.nd.ones((2,)))
-        with pytest.raises(LostWorkerError, match="1 has ended without step 1 of key 'w'") as error:
-            pulled(kv, "w", (2,))
-        assert (error.value.rank, error.value.key, error.value.step) == (1, "w", 1)
+        error = refused(LostWorkerError, "1 has ended without step 1 of key 'w'", pulled, kv, "w", (2,))
+        assert (error.rank, error.key, error.step) == (1, "w", 1)
         seen.append(True)
 
     seen = []
-    with pytest.raises(ArithmeticError):
-        together(2, worker)
+    refused(ArithmeticError, "", together, 2, worker)
     assert seen == [True]
 
 
@@ -400,14 +386,12 @@ def test_a_worker_with_fewer_batches_leaves_or_is_named(leaves):
         if leaves:
             kv.leave()
             kv.leave()
-            with pytest.raises(mx.UnsupportedError, match="has called leave"):
-                kv.push("w", mx.nd.ones((2,)))
+            refused(mx.UnsupportedError, "has called leave", kv.push, "w", mx.nd.ones((2,)))
             pulled(kv, "w", (2,))
         return found
 
     if leaves:
         assert together(2, worker) == [[-2, -4, -5, -6], [-2, -4]]
         return
-    with pytest.raises(WaitTimeoutError, match=r"Rank 0 has waited .* s for rank 1 \(key 'w', step 3\)") as error:
-        together(2, worker)
-    assert "leave()" in error.value.hint
+    error = refused(WaitTimeoutError, r"Rank 0 has waited .* s for rank 1 \(key 'w', step 3\)", together, 2, worker)
+    assert "leave()" in error.hint

@@ -7,6 +7,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit import autograd, nd
+from tests.calls import differentiated, variable
 
 DENSE = np.array([[0, 1, 0, 2], [3, 0, 0, 0], [0, 0, 0, 0]], "float32")
 WAYS = {"csr · v": (False, False), "csrᵀ · v": (False, True), "v · csr": (True, False), "v · csrᵀ": (True, True)}
@@ -32,8 +33,7 @@ def test_value_and_gradient(way, stype, hint, monkeypatch):
     monkeypatch.setattr(mx.config, "densify", "error")
     matrix = meant(way)
     values = np.arange(1, matrix.shape[1] + 1, dtype="float32")
-    vector = nd.array(values)
-    vector.attach_grad(stype=stype)
+    vector = variable(nd.array(values), stype=stype)
     with autograd.record():
         out = product(nd.array(DENSE).tostype("csr"), vector, way, forward_stype=hint)
     head = np.arange(2, matrix.shape[0] + 2, dtype="float32")
@@ -47,8 +47,7 @@ def test_value_and_gradient(way, stype, hint, monkeypatch):
 @pytest.mark.parametrize("way", WAYS)
 def test_gradient_of_the_stored_values(way):
     csr = nd.array(DENSE).tostype("csr")
-    stored = csr.data.copy()
-    stored.attach_grad()
+    stored = variable(csr.data.copy())
     vector = nd.array(np.arange(1, meant(way).shape[1] + 1))
     with autograd.record():
         built = nd.sparse.csr_matrix((stored, csr.indices, csr.indptr), shape=csr.shape)
@@ -64,9 +63,6 @@ def test_ten_million_weights():
     """Dense, the matrix would have 40 TB."""
     size = 10_000_000
     csr = nd.sparse.csr_matrix((np.ones(3, "float32"), ([0, 5, 5], [1, 7, size - 1])), shape=(1_000_000, size))
-    weight = nd.ones((size,))
-    weight.attach_grad(stype="row_sparse")
-    with autograd.record():
-        out = nd.dot(csr, weight)
-    out.backward()
+    weight = variable(nd.ones((size,)), stype="row_sparse")
+    differentiated(nd.dot, csr, weight)
     assert weight.grad.indices.asnumpy().tolist() == [1, 7, size - 1]

@@ -12,6 +12,7 @@ import sparsekit as mx
 from sparsekit.base.errors import RowIndexError, ShapeError, UnsupportedError
 from sparsekit.ops.samples import grid
 from sparsekit.storage import CSR, RowSparse
+from tests.calls import refused, variable
 
 VALUES = grid(7, 6, seed=3)
 STYPES = ("csr", "row_sparse")
@@ -116,8 +117,7 @@ def test_any_key_is_scipys(stype, rows, columns):
     try:
         expected = values[tuple(np.asarray(part, int) if isinstance(part, list) else part for part in key)]
     except IndexError:  # lists that do not pair up
-        with pytest.raises(ShapeError):
-            x[key]
+        refused(ShapeError, "", lambda: x[key])
         return
     check(x[key], np.atleast_1d(expected), "default")
 
@@ -148,9 +148,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("key", "error", "message"), WRONG.values(), ids=WRONG)
 def test_a_wrong_key_is_named(x, key, error, message):
-    with pytest.raises(error, match=message) as caught:
-        x[key]
-    assert "Hint:" in str(caught.value)
+    refused(error, message, lambda: x[key])
 
 
 @pytest.mark.parametrize("stype", ["default", "csr", "row_sparse"])
@@ -207,8 +205,7 @@ def test_assigning_zero_stores_nothing():
 @pytest.mark.parametrize("stype", ["default", "csr", "row_sparse"])
 @pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")
 def test_what_take_gives_has_a_gradient(stype):
-    x = mx.nd.array([[0, 1.0], [2, 0]]).tostype(stype)
-    x.attach_grad()
+    x = variable(mx.nd.array([[0, 1.0], [2, 0]]).tostype(stype))
     for kind in ("csr", "row_sparse"):
         with mx.autograd.record():
             y = mx.nd.take(x, mx.nd.array([[0, 1], [1, 1]], dtype="int32").tostype(kind))

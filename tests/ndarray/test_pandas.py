@@ -9,6 +9,7 @@ import scipy.sparse
 
 import sparsekit as mx
 from sparsekit import nd
+from tests.calls import refused
 
 MATRIX = scipy.sparse.random(60, 12, 0.2, format="csc", random_state=np.random.default_rng(4))
 
@@ -53,8 +54,7 @@ def test_a_sparse_series_gives_one_axis():
     for made in (nd.array(series), nd.sparse.row_sparse_array(series), nd.sparse.array(series)):
         assert (made.stype, made.shape, made.indices.asnumpy().tolist()) == ("row_sparse", (4,), [1, 3])
         assert made.asnumpy().tolist() == [0, 2, 0, 3]
-    with pytest.raises(mx.ShapeError, match="to_frame"):
-        nd.sparse.csr_matrix(series)
+    refused(mx.ShapeError, "to_frame", nd.sparse.csr_matrix, series)
 
 
 def test_dense_frames_and_series_give_dense_arrays():
@@ -62,8 +62,7 @@ def test_dense_frames_and_series_give_dense_arrays():
     assert nd.array(frame).asnumpy().tolist() == [[1, 0.5], [2, 0]]
     assert nd.sparse.csr_matrix(frame).nnz == 3
     assert nd.array(frame["a"]).asnumpy().tolist() == [1, 2]
-    with pytest.raises(mx.DTypeError, match="is not sparse"):
-        nd.sparse.array(frame)
+    refused(mx.DTypeError, "is not sparse", nd.sparse.array, frame)
 
 
 def test_a_frame_of_others_than_numbers_is_refused():

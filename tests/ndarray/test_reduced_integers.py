@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from tests.calls import differentiated, variable
 
 INTEGERS = ("uint8", "int8", "int32", "int64")
 AXES = (None, 0, 1)
@@ -71,11 +72,8 @@ def test_squares_neither_overflow_nor_vanish(kind, stype, share):
     ends = np.finfo(kind)
     for size in (float(ends.max) * share, float(ends.tiny) * share) if kind != "float64" else (1e150, 1e-150, 0.0):
         array = np.array([[3 * size / 5, 0, 4 * size / 5]]).astype(kind)
-        data = mx.nd.array(array, dtype=kind).tostype(stype)
-        data.attach_grad(stype="default")
-        with mx.autograd.record():
-            made = data.norm()
-        made.backward()
+        data = variable(mx.nd.array(array, dtype=kind).tostype(stype), stype="default")
+        made = differentiated(data.norm)
         wanted = np.sqrt(np.square(array.astype(np.longdouble)).sum())
         np.testing.assert_allclose(made.asnumpy(), [wanted], rtol=2 * ends.eps, atol=float(ends.smallest_subnormal))
         if size > ends.tiny:  # below it, quotients have few digits

@@ -13,6 +13,8 @@ from sparsekit.base.errors import SparsekitError, UnsupportedError
 from sparsekit.kernels import why_numpy
 from sparsekit.optimizer import missed
 from sparsekit.optimizer.states import described
+from tests.calls import alike, initialized, refused, stack
+from tests.gluon.blocks import Computes
 
 ROWS, WIDTH = 40, 3
 
@@ -88,8 +90,7 @@ def test_it_is_the_dense_update(kind, scale, stype):
     expected, states = reference(start, [dense(one) for one in grads], rates, **arguments)
     np.testing.assert_allclose(weight.asnumpy(), expected, rtol=1e-9, atol=1e-12)
     found = updater.states[0]
-    for one, other in zip(found if isinstance(found, tuple) else [found] if found is not None else [], states, strict=True):
-        np.testing.assert_allclose(one.asnumpy(), other, rtol=1e-9, atol=1e-15)
+    alike(found if isinstance(found, tuple) else [found] if found is not None else [], states, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", ["momentum", "adamw"])
@@ -161,9 +162,7 @@ def test_training_is_that_of_the_dense_optimizer(kind, hybrid, profiled):
     def run(lazy):
         mx.random.seed(3)
         random = np.random.default_rng(4)
-        net = gluon.nn.HybridSequential()
-        net.add(gluon.nn.Embedding(ROWS, WIDTH, sparse_grad=True), gluon.nn.Dense(1))
-        net.initialize()
+        net = initialized(stack(gluon.nn.Embedding(ROWS, WIDTH, sparse_grad=True), gluon.nn.Dense(1)))
         if hybrid:
             net.hybridize()
         trainer = gluon.Trainer(net.collect_params(), name, {**arguments, "learning_rate": 0.05, "lazy_update": lazy})
@@ -214,8 +213,7 @@ def test_a_misspelt_value_is_refused():
 
 
 def test_servers_refuse_it():
-    with pytest.raises(UnsupportedError, match="Servers"):
-        described(mx.optimizer.SGD(lazy_update="exact"))
+    refused(UnsupportedError, "Servers", lambda: described(mx.optimizer.SGD(lazy_update="exact")))
 
 
 @pytest.mark.parametrize("write", [
@@ -285,8 +283,7 @@ def test_training_goes_on_from_files_bit_for_bit(kind, tmp_path):
     name, arguments, _ = KINDS[kind]
 
     def make():
-        net = gluon.nn.Embedding(ROWS, WIDTH, sparse_grad=True)
-        net.initialize()
+        net = initialized(gluon.nn.Embedding(ROWS, WIDTH, sparse_grad=True))
         schedule = mx.lr_scheduler.FactorScheduler(7, 0.9, base_lr=0.05)
         trainer = gluon.Trainer(net.collect_params(), name, {**arguments, "lr_scheduler": schedule, "lazy_update": "exact",
                                                              "learning_rate": 0.05})
@@ -347,8 +344,7 @@ def test_a_module(kvstore):
             module.update()
         return module.get_outputs()[0].asnumpy(), module.get_params()[0]["weight"].asnumpy()
 
-    for exact, dense in zip(run("exact"), run(False), strict=True):
-        np.testing.assert_allclose(exact, dense, rtol=2e-5, atol=1e-6)
+    alike(run("exact"), run(False), rtol=2e-5, atol=1e-6)
 
 
 def test_several_contexts():
@@ -357,8 +353,7 @@ def test_several_contexts():
     def run(lazy):
         mx.random.seed(0)
         random = np.random.default_rng(0)
-        net = gluon.nn.Embedding(ROWS, WIDTH, sparse_grad=True)
-        net.initialize(ctx=contexts)
+        net = initialized(gluon.nn.Embedding(ROWS, WIDTH, sparse_grad=True), ctx=contexts)
         trainer = gluon.Trainer(net.collect_params(), "sgd", {"momentum": 0.9, "wd": 0.1, "learning_rate": 0.1,
                                                               "lazy_update": lazy})
         for _ in range(10):
@@ -369,24 +364,15 @@ def test_several_contexts():
             trainer.step(4)
         return [net.weight.data(ctx).asnumpy() for ctx in contexts]
 
-    for exact, dense in zip(run("exact"), run(False), strict=True):
-        np.testing.assert_allclose(exact, dense, rtol=2e-5, atol=1e-6)
+    alike(run("exact"), run(False), rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("hybrid", [False, True])
 def test_gradients_of_the_batch_read_rows_that_are_up_to_date(hybrid):
-    class Product(gluon.HybridBlock):
-        def __init__(self):
-            super().__init__()
-            self.weight = self.params.get("weight", shape=(ROWS, WIDTH), grad_stype="row_sparse")
-
-        def hybrid_forward(self, F, x, weight):
-            return F.dot(x, weight)
-
     found = {}
     for lazy in ("exact", False):
-        net = Product()
-        net.initialize(mx.init.One())
+        net = initialized(Computes(lambda F, x, weight: F.dot(x, weight),
+                                   weight={"shape": (ROWS, WIDTH), "grad_stype": "row_sparse"}), mx.init.One())
         if hybrid:
             net.hybridize()
         trainer = gluon.Trainer(net.collect_params(), "sgd", {"wd": 0.5, "learning_rate": 0.5, "lazy_update": lazy})

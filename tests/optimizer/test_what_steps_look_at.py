@@ -10,6 +10,7 @@ import sparsekit as mx
 from sparsekit.base.errors import SparsekitError
 from sparsekit.optimizer.optimizer import registry
 from sparsekit.optimizer.states import applied_settings, described, encoded_settings, random_of, restored
+from tests.calls import refused
 
 NAMES = sorted(set(registry) - {"ccsgd"})
 #: Settings under which steps look at what they can.
@@ -152,13 +153,10 @@ def test_settings_travel_as_text():
     assert (optimizer.wd, optimizer.rescale_grad, optimizer.lr_mult) == (0.1, 0.5, {0: 2.0, "w": 3.0})
     assert type(optimizer.rescale_grad) is np.float32
     for wrong in ('{"unheard_of": 1}', '{"param_dict": 1}', "[1]", "{"):
-        with pytest.raises(SparsekitError):
-            applied_settings(optimizer, wrong)
-    with pytest.raises(SparsekitError):
-        encoded_settings({"wd": object()})
+        refused(SparsekitError, "", applied_settings, optimizer, wrong)
+    refused(SparsekitError, "", lambda: encoded_settings({"wd": object()}))
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"name": "unheard_of", "settings": {}}', "[]", '{"name": "sgd"}'])
 def test_what_describes_no_optimizer_is_refused(text):
-    with pytest.raises(SparsekitError, match="cannot be made"):
-        restored(text)
+    refused(SparsekitError, "cannot be made", restored, text)

@@ -1,42 +1,13 @@
-"""Record files of arrays that MXNet 1.9.1 wrote, and what it reads from them, from older files and from damaged ones."""
+"""Record again files of arrays that MXNet 1.9.1 wrote, and what it reads from them, from older files and from damaged ones."""
 
 import base64
 import struct
-import sys
 import tempfile
 
-import expressions
 import mxnet as mx
 import numpy as np
+import record_expressions
 import recording
-
-SETUP = [
-    "c = mx.nd.sparse.csr_matrix(([1.0, 2, -3.5], [1, 3, 0], [0, 2, 2, 3]), shape=(3, 5))",
-    "r = mx.nd.sparse.row_sparse_array(([[1.0, 2], [0, -3]], [1, 3]), shape=(5, 2))",
-]
-TYPES = ("float16", "float32", "float64", "uint8", "int8", "int32", "int64")
-# fmt: off
-WRITTEN = [
-    "[mx.nd.array([1, 2])]", "mx.nd.array([[1, 2.5], [float('inf'), float('nan')]])", "[]", "{}",
-    "[mx.nd.ones((2, 3)), mx.nd.arange(4), c, r]", "{'arg:w': mx.nd.ones((1,)), 'aux:mean': mx.nd.zeros((2, 1))}",
-    "{'arg:c': c, 'arg:r': r, 'aux:d': mx.nd.array([[7]])}", "{'': mx.nd.ones((1,))}", "{'é\\n': mx.nd.ones((1,))}",
-    "[mx.nd.arange(24).reshape((2, 3, 4))]", "[mx.nd.arange(6).reshape((2, 3))[1]]", "[mx.nd.arange(6).reshape((2, 3)).T]",
-    "[mx.nd.array([])]", "[mx.nd.array(np.zeros((0, 3)))]", "[mx.nd.array([1, 0, 1]) > 0]",
-    "[mx.nd.array([1, 0, 1], dtype='bool')]", "c", "r", "c[1:2]", "[c[0], r]", "mx.nd.ones((2,), ctx=mx.cpu(1))",
-    "mx.nd.sparse.zeros('csr', (2, 5))", "mx.nd.sparse.zeros('row_sparse', (4, 3))",
-    "mx.nd.sparse.zeros('row_sparse', (4, 3, 2))", "mx.nd.sparse.zeros('csr', (1, 1000))",
-    "mx.nd.sparse.csr_matrix(([1.0], [999], [0, 1]), shape=(1, 1000))",
-    "mx.nd.sparse.row_sparse_array(([[[1.0, 2]], [[3, 4]]], [0, 2]), shape=(4, 1, 2))",
-    "mx.nd.sparse.retain(r, mx.nd.array([3]))", "mx.nd.array(np.eye(3)).tostype('csr')",
-    *(f"[mx.nd.array([[0, 1], [2, 100]], dtype='{name}')]" for name in TYPES),
-    *(f"mx.nd.sparse.csr_matrix(([1, 2], [1, 3], [0, 1, 2]), shape=(2, 5), dtype='{name}')" for name in TYPES),
-    *(f"mx.nd.sparse.row_sparse_array(([[1, 2]], [2]), shape=(4, 2), dtype='{name}')" for name in TYPES),
-]
-#: Written where sizes may be 0 and axes may be absent, the only way in which MXNet reads an array without axes again.
-NUMPY_SHAPES = ["[mx.nd.array(3.0)]", "{'s': mx.nd.array(3, dtype='int64'), 't': mx.nd.array(2.5, dtype='float64')}"]
-#: Whose file has room behind the last row, with whatever the memory held.
-UNTIDY = ["c - c"]
-# fmt: on
 
 
 def packed(*arrays, names=()):
@@ -86,8 +57,8 @@ def read(data):
     return decoded(list(found) if isinstance(found, dict) else [], found)
 
 
-def written(text):
-    values = eval(text, expressions.namespace(SETUP))
+def written(setup, text):
+    values = eval(text, record_expressions.namespace(setup))
     with tempfile.NamedTemporaryFile(suffix=".params") as file:
         mx.nd.save(file.name, values)
         with open(file.name, "rb") as again:
@@ -106,32 +77,26 @@ def junk_filled(data):
     return bytes(junk)
 
 
-def case(kind, number):
-    if kind == "written":
-        text = WRITTEN[number]
-        data = written(text)
-        return {"kind": kind, "expression": text, "result": read(data)}, data
-    if kind == "untidy":
-        data = junk_filled(written(UNTIDY[number]))
-        return {"kind": kind, "expression": UNTIDY[number], "result": read(data)}, data
-    if kind == "numpy shapes":
-        with mx.util.np_shape():
-            data = written(NUMPY_SHAPES[number])
-            return {"kind": kind, "expression": NUMPY_SHAPES[number], "result": read(data)}, data
-    name, data = list((GIVEN if kind == "given" else DAMAGED).items())[number]
-    return {"kind": kind, "name": name, "result": read(data)}, data
+def bytes_of(setup, kind, expression="", name=""):
+    """The file of a case."""
+    if kind in ("given", "damaged"):
+        return (GIVEN if kind == "given" else DAMAGED)[name]
+    data = written(setup, expression)
+    return junk_filled(data) if kind == "untidy" else data
 
 
-def main():
-    kinds = {"written": WRITTEN, "numpy shapes": NUMPY_SHAPES, "untidy": UNTIDY, "given": GIVEN, "damaged": DAMAGED}
-    places = [(kind, number) for kind, cases in kinds.items() for number in range(len(cases))]
+def record(setup, case):
+    """The file and what MXNet reads from it.
 
-    def record(number):
-        found, data = case(*places[number])
-        return {**found, "file": base64.b64encode(data).decode()}
-
-    recording.save(sys.argv[1], {"setup": SETUP, "cases": recording.record_each(len(places), record)})
+    Of the kind "numpy shapes" are those written where sizes may be 0 and axes may be absent, the only way in which MXNet reads an
+    array without axes again; "untidy" are those with room behind the last row, with whatever the memory held.
+    """
+    case = recording.given(case, "kind", "expression", "name")
+    with mx.util.np_shape(case["kind"] == "numpy shapes"):
+        data = bytes_of(setup, **case)
+        return {**case, "result": read(data), "file": base64.b64encode(data).decode()}
 
 
 if __name__ == "__main__":
-    main()
+    known = recording.known()
+    recording.save_each({"setup": known["setup"]}, known["cases"], lambda case: record(known["setup"], case))

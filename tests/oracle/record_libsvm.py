@@ -1,4 +1,4 @@
-"""Record the batches that MXNet 1.9.1's LibSVMIter gives, epoch after epoch."""
+"""Record again the batches that MXNet 1.9.1's LibSVMIter gives, epoch after epoch."""
 
 import os
 import sys
@@ -7,25 +7,10 @@ import tempfile
 import mxnet as mx
 import recording
 
-FILES = {
-    "seven": "".join(f"{row} {row}:{row + 0.5} {row + 1}:2\n" for row in range(7)),
-    "uneven": "".join(f"{-row} " + " ".join(f"{column}:{row}.25" for column in range(0, row % 4 * 2, 2)) + "\n"
-                      for row in range(11)),
-    "labels": "".join(f"{row} 0:{row} 2:-1\n" for row in range(7)),
-}
-WIDTHS = {"seven": 10, "uneven": 7}
-PARTS = [{"num_parts": parts, "part_index": part} for parts in (2, 3, 4) for part in range(parts)]
-CASES = [
-    *({"data_libsvm": name, "batch_size": size} for name in WIDTHS for size in (1, 2, 3, 5, 7)),
-    {"data_libsvm": "seven", "batch_size": 3, "label_shape": [1]},
-    *({"data_libsvm": "seven", "batch_size": size, "label_libsvm": "labels", "label_shape": [3]} for size in (2, 7)),
-    *({"data_libsvm": name, "batch_size": 2, **part} for name in WIDTHS for part in PARTS),
-]
 
-
-def batches(case):
+def batches(widths, case):
     case = {name: tuple(value) if isinstance(value, list) else value for name, value in case.items()}
-    iterator = mx.io.LibSVMIter(data_shape=(WIDTHS[case["data_libsvm"]],), **case)
+    iterator = mx.io.LibSVMIter(data_shape=(widths[case["data_libsvm"]],), **case)
     described = [repr(iterator.provide_data), repr(iterator.provide_label)]
     epochs = []
     for _ in range(3):
@@ -36,14 +21,16 @@ def batches(case):
 
 
 if __name__ == "__main__":
-    path = os.path.abspath(sys.argv[1])
+    path, known = os.path.abspath(sys.argv[1]), recording.known()
+    given = [{name: value for name, value in case.items() if name not in ("provides", "epochs", "crash")}
+             for case in known["cases"]]
     sys.argv[:2] = [os.path.abspath(sys.argv[0]), path]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for name, text in FILES.items():
+        for name, text in known["files"].items():
             with open(name, "w", encoding="utf-8") as file:
                 file.write(text)
         # Threads of the iterator race: a case that works on one run kills the process on another.
-        found = recording.record_each(len(CASES), lambda number: batches(CASES[number]), tries=20)
-    cases = [{**case, **record} for case, record in zip(CASES, found)]  # noqa: B905 - Python 3.10
-    recording.save(path, {"files": FILES, "widths": WIDTHS, "cases": cases})
+        found = recording.record_each(len(given), lambda number: batches(known["widths"], given[number]), tries=20)
+    cases = [{**case, **record} for case, record in zip(given, found)]  # noqa: B905 - Python 3.10
+    recording.save(path, {**recording.given(known, "files", "widths"), "cases": cases})

@@ -1,4 +1,4 @@
-"""Record what ``mx.viz.print_summary`` of MXNet prints for the networks of ``visualization_cases.txt``."""
+"""Record again what ``mx.viz.print_summary`` of MXNet prints for the networks of the file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import warnings
 from pathlib import Path
 
 import mxnet as mx
-
-SOURCE = Path(__file__).with_name("visualization_cases.txt").read_text(encoding="utf-8")
 
 
 def printed(net, line):
@@ -26,12 +24,12 @@ def printed(net, line):
     return {"text": text.getvalue()}
 
 
+known = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
 names = {"mx": mx, "S": mx.sym}
 with mx.name.NameManager():
-    networks, cases = SOURCE.split("--\n")
-    exec(networks, names)
-found = []
-for case in cases.splitlines():
-    net, _, line = case.partition("|")
-    found.append({"net": net.strip(), "arguments": line.strip(), **printed(names[net.strip()], line.strip())})
-Path(sys.argv[1]).write_text(json.dumps({"networks": networks, "cases": found}, indent=1) + "\n", encoding="utf-8")
+    exec(known["networks"], names)
+for case in known["cases"]:
+    net, line = case["net"], case["arguments"]
+    case.clear()
+    case.update(net=net, arguments=line, **printed(names[net], line))
+Path(sys.argv[1]).write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

@@ -16,6 +16,7 @@ from sparsekit.base.errors import (
     UnknownNameError,
 )
 from sparsekit.core import hooks
+from tests.calls import refused, variable
 
 CPU = mx.cpu()
 
@@ -82,14 +83,10 @@ def test_head_gradients():
     executor.backward({"_plus0_output" if "_plus0_output" in executor.output_dict else list(executor.output_dict)[1]:
                        mx.nd.array([2, 2])})
     assert executor.grad_arrays[0].asnumpy().tolist() == [7, 9]  # ones where none is given
-    with pytest.raises(ShapeError, match="1 head gradients were given for 2 outputs"):
-        executor.backward(mx.nd.ones(2))
-    with pytest.raises(ShapeError):
-        executor.backward([mx.nd.ones(3), mx.nd.ones(3)])
-    with pytest.raises(DTypeError, match="inputs must be NDArray"):
-        executor.backward(["x", "y"])
-    with pytest.raises(UnknownNameError):
-        executor.backward({"z": mx.nd.ones(2)})
+    refused(ShapeError, "1 head gradients were given for 2 outputs", executor.backward, mx.nd.ones(2))
+    refused(ShapeError, "", executor.backward, [mx.nd.ones(3), mx.nd.ones(3)])
+    refused(DTypeError, "inputs must be NDArray", executor.backward, ["x", "y"])
+    refused(UnknownNameError, "", executor.backward, {"z": mx.nd.ones(2)})
 
 
 def test_outputs_are_arrays_of_their_own():
@@ -167,8 +164,7 @@ def test_a_pass_of_prediction_drops_nothing_and_moves_no_average():
 
 
 def test_recording_outside_is_left_alone():
-    x = mx.nd.ones(2)
-    x.attach_grad()
+    x = variable(mx.nd.ones(2))
     executor = (mx.sym.Variable("a") * 2).bind(CPU, {"a": x})
     with mx.autograd.record():
         executor.forward()
@@ -180,14 +176,10 @@ def test_recording_outside_is_left_alone():
 
 def test_feeding():
     executor = bound()
-    with pytest.raises(UnknownNameError, match="dta"):
-        executor.forward(dta=mx.nd.ones((5, 6)))
-    with pytest.raises(DTypeError, match="NDArrays and numpy"):
-        executor.forward(data=3)
-    with pytest.raises(ShapeError, match=r"need: \(5, 6\), received: \(4, 6\)"):
-        executor.forward(data=mx.nd.ones((4, 6)))
-    with pytest.raises(StorageTypeError, match="bound to a default array"):
-        executor.forward(data=mx.nd.ones((5, 6)).tostype("csr"))
+    refused(UnknownNameError, "dta", executor.forward, dta=mx.nd.ones((5, 6)))
+    refused(DTypeError, "NDArrays and numpy", executor.forward, data=3)
+    refused(ShapeError, r"need: \(5, 6\), received: \(4, 6\)", executor.forward, data=mx.nd.ones((4, 6)))
+    refused(StorageTypeError, "bound to a default array", lambda: executor.forward(data=mx.nd.ones((5, 6)).tostype("csr")))
     executor.forward(data=np.ones((5, 6)))
     assert executor.arg_dict["data"].asnumpy().max() == 1
     sparse = mx.sym.sparse.negative(mx.sym.Variable("s", stype="csr")).simple_bind(CPU, s=(2, 2))
@@ -199,8 +191,7 @@ def test_parameters_are_copied_all_or_none():
     before = executor.arg_dict["fc1_weight"].asnumpy()
     with pytest.raises(UnknownNameError, match='"nobody" that is not in the arguments'):
         executor.copy_params_from({"fc1_weight": mx.nd.zeros((4, 6)), "nobody": mx.nd.ones(2)})
-    with pytest.raises(ShapeError, match="fc1_bias"):
-        executor.copy_params_from({"fc1_weight": mx.nd.zeros((4, 6)), "fc1_bias": mx.nd.ones(2)})
+    refused(ShapeError, "fc1_bias", executor.copy_params_from, {"fc1_weight": mx.nd.zeros((4, 6)), "fc1_bias": mx.nd.ones(2)})
     np.testing.assert_array_equal(executor.arg_dict["fc1_weight"].asnumpy(), before)
     executor.copy_params_from({"fc1_weight": mx.nd.zeros((4, 6)), "nobody": mx.nd.ones(2)}, allow_extra_params=True)
     assert executor.arg_dict["fc1_weight"].asnumpy().max() == 0
@@ -216,16 +207,13 @@ def test_reshaping_shares_what_keeps_its_shape():
     assert (executor.arg_dict["data"].asnumpy() == 7).all(axis=1).tolist() == [True, True, False, False, False]
     both = executor.reshape(data=(2, 6), softmax_label=(2,))
     assert both.forward()[0].shape == (2, 3)
-    with pytest.raises(ShapeError, match=r"unspecified argument softmax_label would change from \(5,\) to \(2,\)"):
-        executor.reshape(data=(2, 6))
-    with pytest.raises(ShapeError, match="allow_up_sizing"):
-        executor.reshape(data=(50, 6), softmax_label=(50,))
+    refused(ShapeError, r"unspecified argument softmax_label would change from \(5,\) to \(2,\)", executor.reshape, data=(2, 6))
+    refused(ShapeError, "allow_up_sizing", executor.reshape, data=(50, 6), softmax_label=(50,))
     larger = executor.reshape(data=(50, 6), softmax_label=(50,), allow_up_sizing=True)
     larger.arg_dict["data"][:] = 8
     assert larger.forward()[0].shape == (50, 3)
     assert not (executor.arg_dict["data"].asnumpy() == 8).any()
-    with pytest.raises(UnknownNameError):
-        executor.reshape(nobody=(2,))
+    refused(UnknownNameError, "", executor.reshape, nobody=(2,))
 
 
 def test_a_monitored_pass_is_recorded_and_warns_of_no_values():
@@ -259,8 +247,7 @@ def test_monitors_see_what_mxnet_shows():
     executor.set_monitor_callback(None)
     executor.forward()
     assert not seen
-    with pytest.raises(DTypeError):
-        executor.set_monitor_callback(3)
+    refused(DTypeError, "", executor.set_monitor_callback, 3)
 
 
 def test_a_profile_names_the_symbols():
@@ -315,8 +302,7 @@ def test_debug_text_and_repr():
 
 def test_duplicate_names_have_no_dictionary():
     twice = mx.sym.Variable("a") + mx.sym.Variable("a")
-    with pytest.raises(ParameterError, match="Several variables are named 'a'"):
-        twice.simple_bind(CPU, a=(2,))
+    refused(ParameterError, "Several variables are named 'a'", twice.simple_bind, CPU, a=(2,))
     executor = twice.bind(CPU, [mx.nd.ones(2), mx.nd.ones(2) * 2])
     assert executor.forward()[0].asnumpy().tolist() == [3, 3]
     with pytest.raises(ParameterError, match="Duplicate names detected"):

@@ -13,6 +13,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import DTypeError, RowIndexError, SparsekitError, UnsupportedError
+from tests.calls import refused
 
 S = mx.sym
 
@@ -81,8 +82,7 @@ def test_scopes_nest_and_the_symbols_own_win():
         b = S.Variable("b")
     assert (a.attr("ctx_group"), a.attr("__mood__"), b.attr("__mood__")) == ("inner", "wild", "calm")
     assert S.Variable("c").list_attr() == {}
-    with pytest.raises(DTypeError, match="The attribute lr_mult must be a string, got int"):
-        mx.AttrScope(lr_mult=3)
+    refused(DTypeError, "The attribute lr_mult must be a string, got int", mx.AttrScope, lr_mult=3)
 
 
 def test_a_variable_keeps_what_it_declares():
@@ -118,9 +118,7 @@ def test_symbols_are_no_arrays():
                       (lambda: S.Group([a, a])[-1], RowIndexError),
                       (lambda: a[1.5], DTypeError), (lambda: S.Group([a, a])["a"], SparsekitError),
                       (lambda: S.dot(S.split(a, num_outputs=2), a), SparsekitError)):
-        with pytest.raises(kind) as caught:
-            act()
-        assert "Hint:" in str(caught.value)
+        refused(kind, "", act)
     assert a in [a]
     assert len({a, a}) == 1
     with pytest.raises(UnsupportedError):
@@ -140,8 +138,7 @@ def test_random_symbols_draw():
     drawn = made.eval(low=mx.nd.array([0, 10]), high=mx.nd.array([1, 11]))
     assert drawn[0].shape == (2, 4)
     assert drawn[0].asnumpy()[1].min() >= 10
-    with pytest.raises(DTypeError):
-        S.random.uniform(S.Variable("low"), 1)
+    refused(DTypeError, "", S.random.uniform, S.Variable("low"), 1)
 
 
 def test_depth_overflows_nothing():
@@ -164,8 +161,7 @@ def test_depth_overflows_nothing():
 
 def test_backends_are_refused_by_name():
     for call in (S.Variable("x").optimize_for, S.Variable("x").get_backend_symbol):
-        with pytest.raises(UnsupportedError, match="MKLDNN"):
-            call("MKLDNN")
+        refused(UnsupportedError, "MKLDNN", call, "MKLDNN")
 
 
 def test_operators_are_functions_with_a_docstring_and_a_signature():

@@ -23,6 +23,7 @@ from sparsekit.gluon.contrib.estimator import (
     TrainBegin,
     run_state,
 )
+from tests.calls import initialized, refused
 
 RNG = np.random.default_rng(0)
 ROWS = (RNG.standard_normal((24, 5)) * (RNG.random((24, 5)) < 0.6)).astype("float32")
@@ -35,9 +36,7 @@ def loader(size=8, sparse=True):
 
 
 def made(processor=None, loss=None, outputs=2, **kwargs):
-    net = mx.gluon.nn.Dense(outputs, in_units=5, prefix="net_")
-    net.initialize(mx.init.Constant(0.1))
-    net.hybridize()
+    net = initialized(mx.gluon.nn.Dense(outputs, in_units=5, prefix="net_"), mx.init.Constant(0.1), hybrid=True)
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5, "momentum": 0.9})
     found = Estimator(net, loss or mx.gluon.loss.SoftmaxCrossEntropyLoss(), trainer=trainer, batch_processor=processor, **kwargs)
     found.logger.setLevel("CRITICAL")
@@ -156,13 +155,11 @@ def test_several_contexts_clip_the_sum():
 
 @pytest.mark.parametrize("wrong", [[1.0, -1.0], {-1: 2.0}, {"a": 1.0}, [], [[1.0]], "weights", [np.nan]])
 def test_a_wrong_class_weight_is_refused(wrong):
-    with pytest.raises(ParameterError, match="class_weight"):
-        BatchProcessor(class_weight=wrong)
+    refused(ParameterError, "class_weight", BatchProcessor, class_weight=wrong)
 
 
 def test_a_label_without_weight_is_refused_unless_the_weights_are_a_dict():
-    with pytest.raises(RowIndexError, match="Labels are from 0 to 1"):
-        made(BatchProcessor([1.0])).fit(loader(), epochs=1)
+    refused(RowIndexError, "Labels are from 0 to 1", lambda: made(BatchProcessor([1.0])).fit(loader(), epochs=1))
     estimator = made(BatchProcessor({0: 0.5}))
     estimator.fit(loader(), epochs=3)
     np.testing.assert_allclose(weights(estimator), by_hand([0.5, 1.0]), rtol=1e-4, atol=1e-6)
@@ -316,8 +313,7 @@ def test_a_loss_that_is_no_array_is_named():
         def forward(self, pred, label):
             return super().forward(pred, label), pred.mean(axis=1)
 
-    net = mx.gluon.nn.Dense(1, in_units=3)
-    net.initialize()
+    net = initialized(mx.gluon.nn.Dense(1, in_units=3))
     estimator = Estimator(net, Two(), trainer=mx.gluon.Trainer(net.collect_params(), "sgd"))
     dataset = mx.gluon.data.ArrayDataset(mx.nd.ones((8, 3)), mx.nd.ones((8, 1)))
     with pytest.raises(ParameterError, match="the loss returns must be an array"):

@@ -13,6 +13,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.gluon.contrib.estimator import BatchBegin, CheckpointHandler, CSVHandler, EarlyStoppingHandler, Estimator
+from tests.calls import initialized, refused
 
 
 def load_program():
@@ -49,8 +50,7 @@ def same_files(one, other):
 def test_a_run_that_ended_goes_on_to_the_same_end(case, tmp_path):
     expected = program.run(tmp_path / "whole", case)
     for batch in ENDS[case]:
-        with pytest.raises(Ended):
-            program.run(tmp_path / "parts", case, batch, end)
+        refused(Ended, "", program.run, tmp_path / "parts", case, batch, end)
     assert program.run(tmp_path / "parts", case) == expected
     same_files(tmp_path / "whole", tmp_path / "parts")
 
@@ -69,8 +69,7 @@ def made():
     mx.random.seed(3)
     rows = np.random.default_rng(0).standard_normal((32, 4)).astype("float32")
     data = mx.gluon.data.ArrayDataset(mx.nd.array(rows), mx.nd.array((rows.sum(1) > 0).astype("float32")))
-    net = mx.gluon.nn.Dense(2, in_units=4, prefix="net_")
-    net.initialize()
+    net = initialized(mx.gluon.nn.Dense(2, in_units=4, prefix="net_"))
     trainer = mx.gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.05})
     estimator = Estimator(net, mx.gluon.loss.SoftmaxCrossEntropyLoss(), trainer=trainer)
     estimator.logger.setLevel("CRITICAL")
@@ -91,8 +90,7 @@ def run(folder, stop=None, epochs=3, **kwargs):
     estimator, data = made()
     handlers = [CheckpointHandler(folder, batch_period=3, resume_from_checkpoint=True, **kwargs)]
     if stop is not None:
-        with pytest.raises(Ended):
-            estimator.fit(data, epochs=epochs, event_handlers=[*handlers, End(stop)])
+        refused(Ended, "", lambda: estimator.fit(data, epochs=epochs, event_handlers=[*handlers, End(stop)]))
         return None
     estimator.fit(data, epochs=epochs, event_handlers=handlers)
     return estimator.net.weight.data().asnumpy().tobytes()
@@ -138,8 +136,7 @@ def test_what_is_not_whole_has_no_name(tmp_path, monkeypatch):
 
     monkeypatch.setattr(CheckpointHandler, "_complete", fail)
     estimator, data = made()
-    with pytest.raises(Ended):
-        estimator.fit(data, epochs=3, event_handlers=[CheckpointHandler(folder, batch_period=3)])
+    refused(Ended, "", lambda: estimator.fit(data, epochs=3, event_handlers=[CheckpointHandler(folder, batch_period=3)]))
     monkeypatch.setattr(CheckpointHandler, "_complete", write)
     assert run(folder) == expected
 
@@ -148,8 +145,7 @@ def test_a_run_from_scratch_is_newer_than_what_lies_there(tmp_path):
     run(tmp_path, epochs=5)
     estimator, data = made()
     estimator.trainer.set_learning_rate(0.3)
-    with pytest.raises(Ended):
-        estimator.fit(data, epochs=5, event_handlers=[CheckpointHandler(tmp_path), End(6)])
+    refused(Ended, "", lambda: estimator.fit(data, epochs=5, event_handlers=[CheckpointHandler(tmp_path), End(6)]))
     resumed, data = made()
     resumed.fit(data, epochs=2, event_handlers=[CheckpointHandler(tmp_path, resume_from_checkpoint=True)])
     assert resumed.trainer.learning_rate == 0.3
@@ -162,8 +158,7 @@ def test_a_run_that_stopped_early_is_finished(tmp_path):
         estimator.fit(data, epochs=9, event_handlers=[CheckpointHandler(tmp_path, resume_from_checkpoint=True), stopping])
 
     fit()
-    with pytest.raises(mx.base.errors.ParameterError, match="EarlyStoppingHandler ended"):
-        fit()
+    refused(mx.base.errors.ParameterError, "EarlyStoppingHandler ended", fit)
 
 
 def test_generators_of_numpy_and_python_go_on(tmp_path):
@@ -179,8 +174,7 @@ def test_generators_of_numpy_and_python_go_on(tmp_path):
 
         handlers = [CheckpointHandler(tmp_path / str(bool(stop is None)), resume_from_checkpoint=True), Draw()]
         if stop:
-            with pytest.raises(Ended):
-                estimator.fit(data, epochs=3, event_handlers=[*handlers, End(stop)])
+            refused(Ended, "", lambda: estimator.fit(data, epochs=3, event_handlers=[*handlers, End(stop)]))
         else:
             estimator.fit(data, epochs=3, event_handlers=handlers)
         return drawn
@@ -199,11 +193,9 @@ def test_a_log_that_became_shorter_is_refused(tmp_path):
         handlers = [CheckpointHandler(tmp_path, resume_from_checkpoint=True), CSVHandler(tmp_path / "log.csv")]
         estimator.fit(data, epochs=3, event_handlers=[*handlers, *([End(stop)] if stop else [])])
 
-    with pytest.raises(Ended):
-        fit(9)
+    refused(Ended, "", fit, 9)
     (tmp_path / "log.csv").write_text("epoch\n")
-    with pytest.raises(mx.base.errors.DataFileError, match="has become shorter"):
-        fit()
+    refused(mx.base.errors.DataFileError, "has become shorter", fit)
 
 
 def test_other_data_are_noticed(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit import nd
+from tests.calls import refused
 
 VALUES = np.array([[0, 2, 0, 1], [0, 0, 0, 0], [5, 0, 0, 3]], np.float32)
 TYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
@@ -125,16 +126,14 @@ NOT_SHARED = {
 @pytest.mark.parametrize("copy", [True, None, False])
 def test_odd_tensors_are_named(torch, name, copy):
     make, text = ODD[name]
-    with pytest.raises(mx.MXNetError, match=text):
-        nd.sparse.array(make(torch, tensors(torch)["coo"]), copy=copy)
+    refused(mx.MXNetError, text, lambda: nd.sparse.array(make(torch, tensors(torch)["coo"]), copy=copy))
 
 
 @pytest.mark.parametrize("name", NOT_SHARED)
 def test_what_cannot_be_shared_is_named_and_copied_otherwise(torch, name):
     make, text = NOT_SHARED[name]
     source = make(torch, tensors(torch)["coo"])
-    with pytest.raises(mx.base.errors.ConversionError, match=rf"copy=False: .*({text})"):
-        nd.sparse.csr_matrix(source, copy=False)
+    refused(mx.base.errors.ConversionError, rf"copy=False: .*({text})", nd.sparse.csr_matrix, source, copy=False)
     nd.sparse.csr_matrix(source, copy=None).check_format()
 
 

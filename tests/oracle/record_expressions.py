@@ -1,10 +1,14 @@
-"""Record expressions: text that means the same under ``import mxnet as mx`` and ``import sparsekit as mx``.
+"""Record expressions again: text that means the same under ``import mxnet as mx`` and ``import sparsekit as mx``.
 
-A case is an expression, the names to differentiate for, and names whose values after the backward pass are recorded too; the
-tests evaluate the same text.  Where the setup has a ``head``, it gives the gradient from above of each result.
+The file has a setup and cases, of which each is an expression, the names to differentiate for, and names whose values after the
+backward pass are recorded too; the tests evaluate the same text.  Where the setup has a ``head``, it gives the gradient from
+above of each result.  A case that crashes MXNet is left out.
+
+In ``losses.json`` no prediction is 0: there MXNet's gradient is that of relu and abs at 0, not the loss's own.
 """
 
-import sys
+import logging
+import warnings
 
 import mxnet as mx
 import numpy as np
@@ -18,10 +22,10 @@ def namespace(setup):
     return names
 
 
-def record(setup, expression, variables="", states=""):
+def record(setup, expression, variables=(), states=()):
     """The value of an expression, or its error; with variables, also gradients and the values of the states afterwards."""
     case = {"expression": expression}
-    for name, given in (("variables", variables.split()), ("states", states.split())):
+    for name, given in (("variables", variables), ("states", states)):
         case.update({name: given} if given else {})
     with mx.name.NameManager():  # blocks are numbered from 0 in every case
         names = namespace(setup)
@@ -29,7 +33,7 @@ def record(setup, expression, variables="", states=""):
     if not variables or "error" in done:
         return {**case, "result": done}
     out, *others = done["items"]
-    gradients, after = others[:len(case["variables"])], others[len(case["variables"]):]
+    gradients, after = others[:len(variables)], others[len(variables):]
     return {**case, "result": out, "gradients": gradients, **({"after": after} if after else {})}
 
 
@@ -46,11 +50,13 @@ def run(names, expression, variables=(), states=()):
     return [out, *(names[name].grad for name in variables), *(names[name] for name in states)]
 
 
-def save(setup, cases, **more):
-    """Record each case but those that crash MXNet, and write them where the first argument of the program says."""
-    records = recording.record_each(len(cases), lambda number: record(setup, *cases[number]))
-    for case, found in zip(cases, records, strict=True):
-        found.setdefault("expression", case[0])
-    crashed = [found["expression"] for found in records if "crash" in found]
-    print(f"{len(crashed)} crashed MXNet: {crashed}")
-    recording.save(sys.argv[1], {"setup": setup, **more, "cases": [found for found in records if "crash" not in found]})
+def save(known, **more):
+    """Record the cases of a file again, but those that crash MXNet."""
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    setup, cases = known["setup"], [recording.given(case, "expression", "variables", "states") for case in known["cases"]]
+    recording.save_each({"setup": setup, **more}, cases, lambda case: record(setup, **case))
+
+
+if __name__ == "__main__":
+    save(recording.known())

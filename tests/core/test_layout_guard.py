@@ -86,13 +86,13 @@ def unchecked(monkeypatch):
     forget()
 
 
-def trained(steps=6):
+def trained(steps=6, strict=False):
     mx.random.seed(1)
     net = mx.gluon.nn.Dense(2, in_units=3)
     net.initialize(mx.init.One())
     net.hybridize()
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
-    step = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), trainer)
+    step = mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), trainer, strict=strict)
     losses = [step(mx.nd.ones((4, 3)), mx.nd.zeros((4, 2))).asnumpy() for _ in range(steps)]
     return net, step, np.array(losses)
 
@@ -117,8 +117,12 @@ def test_versions_that_nobody_checked_read_no_memory_and_say_so_once(unchecked, 
     assert [str(one.message).count(unchecked) for one in said] == [1]
     assert said[0].filename == __file__
     np.testing.assert_array_equal(losses, before)
-    assert all(unchecked in row["reason"] for row in step.explain())
+    ((where, op, why),) = [row.values() for row in step.explain()]
+    assert (where, op) == ("", "")
+    assert unchecked in why
     assert all(unchecked in row["reason"] for row in mx.gluon.hybrid.explain(net))
+    with pytest.raises(mx.base.errors.UnsupportedError, match=unchecked):
+        trained(strict=True)
 
 
 @pytest.mark.parametrize(("name", "value"), [("version_info", (3, 99, 0)), ("byteorder", "big"), ("maxsize", 1 << 31)])

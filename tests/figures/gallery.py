@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,18 @@ from sparsekit.figures.palette import KINDS, series
 
 HOSTILE = ("\u202egnp.exe", "x" * 5000, "</svg><script>alert(1)</script>", "\ud800half", "nul\x00\x1b[31m", "$\\frac{1}{0}$",
            "]]>&amp;\"'", "", "_private", "</script><img src=x onerror=alert(1)>")
+
+
+def drawn(figure: Figure) -> Figure:
+    """A figure, after it was drawn as XML at every width, the same each time, with no script of a program."""
+    pictures = [figure.svg(width) for width in (240, 390, 640, 1000, 1200)]
+    for picture in pictures:
+        ElementTree.fromstring(picture)
+    assert figure.svg(1200) == pictures[-1]
+    html = figure.html()
+    assert "<script" not in html
+    assert "<img src=x" not in html
+    return figure
 
 
 def everything(name: str = "sgd_update", label: str = "forward") -> Figure:

@@ -21,18 +21,11 @@ from sparsekit.figures.touched import touched_figure
 from sparsekit.figures.turns import turns_figure
 from sparsekit.figures.xray import xray
 
-from .gallery import HOSTILE
+from .gallery import HOSTILE, drawn
 
 
 def row(median, least=None, most=None, **more):
     return {"median": median, "min": least or median, "max": most or median, **more}
-
-
-def drawn(figure):
-    for width in (240, 390, 640, 1000):
-        ElementTree.fromstring(figure.svg(width))
-    assert "<script" not in figure.html()
-    return figure
 
 
 def test_the_finding_names_the_best_and_the_next():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,8 @@ import sparsekit as mx
 from sparsekit.base.errors import ShapeError, UnsupportedError
 from sparsekit.figures.marks import Axis, Cells, Rect
 from sparsekit.figures.xray import AGES, PLACES, ROWS, xray
+
+from .gallery import drawn
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
@@ -148,9 +148,8 @@ def test_what_is_no_batch_is_refused(wrong):
 def test_empty_batches_are_drawn():
     empty = mx.nd.sparse.zeros("csr", (3, 9))
     assert "touch 0 of 9 weight rows" in xray([empty, empty], title="<b>").alt
-    shown = xray([empty, empty], title="<b>")
+    shown = drawn(xray([empty, empty], title="<b>"))
     assert "<b>" not in shown.html()
-    ElementTree.fromstring(shown.svg(390))
     assert "stores nothing" in shown.notes[0]
     assert "0 of 0" in xray(mx.nd.sparse.zeros("csr", (0, 0))).alt
 

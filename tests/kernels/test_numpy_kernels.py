@@ -123,9 +123,10 @@ def test_every_kernel_has_a_twin_in_numpy():
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("kind", [Inputs, Large])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_kernel_gives_what_its_twin_in_numba_gives(name):
-    compare(name, arguments(name, Inputs(np.float32, np.int64)))
+def test_a_kernel_gives_what_its_twin_in_numba_gives(name, kind):
+    compare(name, arguments(name, kind(np.float32, np.int64)))
 
 
 @pytest.mark.compiled
@@ -134,12 +135,6 @@ def test_it_does_in_other_types(name):
     for value, index in ((np.float64, np.int32), (np.float16, np.int64)):
         if value is np.float16 or name not in SINGLE:
             compare(name, arguments(name, Inputs(value, index)))
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("name", NAMES)
-def test_large_arrays(name):
-    compare(name, arguments(name, Large(np.float32, np.int64)))
 
 
 @pytest.mark.compiled

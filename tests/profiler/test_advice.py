@@ -14,6 +14,8 @@ from sparsekit.profiler.advice import LESSONS, RULES
 from sparsekit.profiler.columns import Ragged
 from sparsekit.profiler.stored import Stored
 
+from .planted import Linear
+
 ROOT = Path(__file__).parents[2]
 FEATURES, UNITS = 5000, 8
 
@@ -28,18 +30,8 @@ def rules(prof):
     return {finding.rule: finding for finding in prof.advice()}
 
 
-class Layer(mx.gluon.HybridBlock):
-    def __init__(self, grad_stype, features=FEATURES, dtype="float32"):
-        super().__init__()
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(features, UNITS), grad_stype=grad_stype, dtype=dtype)
-
-    def hybrid_forward(self, F, x, weight):
-        return F.sparse.dot(x, weight)
-
-
 def train(grad_stype, data, features=FEATURES, dtype="float32", **settings):
-    net = Layer(grad_stype, features, dtype)
+    net = Linear(None, grad_stype, features, UNITS, dtype)
     net.initialize()
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1, **settings})
     with Profiler() as prof:
@@ -230,7 +222,7 @@ def test_advice_shows_itself_and_nothing_to_say_says_so():
 @pytest.fixture(scope="module")
 def damaged(tmp_path_factory):
     """The document of a trace in which most rules have something to say, and a place to write it to."""
-    net = Layer("row_sparse", features=500)
+    net = Linear(features=500)
     dense = mx.gluon.nn.Dense(UNITS, in_units=FEATURES)
     for block in (net, dense):
         block.initialize()

@@ -87,29 +87,36 @@ def _Failing(torch):
     return Failing()
 
 
-def test_other_modes_go_on_working_whichever_is_outside(torch):
-    from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack, is_in_torch_dispatch_mode
+def operators(torch, seen):
+    """A mode of PyTorch that notes which operators run."""
+    from torch.utils._python_dispatch import TorchDispatchMode
 
-    class Counts(TorchDispatchMode):
-        seen = 0
-
+    class Operators(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            self.seen += 1
+            seen.append(str(func))
             return func(*args, **(kwargs or {}))
 
-    with mx.Profiler(torch=True) as prof, Counts() as counts:
+    return Operators()
+
+
+def test_other_modes_go_on_working_whichever_is_outside(torch):
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, is_in_torch_dispatch_mode
+
+    seen = []
+    with mx.Profiler(torch=True) as prof, operators(torch, seen):
         torch.ones(2)
-    with Counts() as outside, mx.Profiler(torch=True) as inner:
+    assert seen == ["aten.ones.default"]
+    with operators(torch, seen), mx.Profiler(torch=True) as inner:
         torch.ones(2)
-    assert (counts.seen, outside.seen) == (1, 1)
+    assert seen == ["aten.ones.default"] * 2
     assert [len([r for r in one.records if is_torch(r)]) for one in (prof, inner)] == [1, 1]
     below = mx.Profiler(torch=True)
     below.start()
-    with Counts() as above:
+    with operators(torch, seen):
         below.stop()  # before what was entered after it
         assert is_in_torch_dispatch_mode()
         torch.ones(2)
-    assert above.seen == 1
+    assert seen == ["aten.ones.default"] * 3
     assert _get_current_dispatch_mode_stack() == []
     assert not is_in_torch_dispatch_mode()
 
@@ -217,12 +224,6 @@ def test_programs_of_other_kinds_give_the_same_bits(torch, program):
 
 def test_what_the_profiler_computes_is_hidden_from_the_programs_own_modes(torch):
     from torch.overrides import TorchFunctionMode
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Operators(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            seen.append(str(func))
-            return func(*args, **(kwargs or {}))
 
     class Functions(TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -233,7 +234,7 @@ def test_what_the_profiler_computes_is_hidden_from_the_programs_own_modes(torch)
         seen.clear()
         layer = torch.nn.Embedding(1000, 8)
         optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-        with Functions(), Operators(), profiler as prof:
+        with Functions(), operators(torch, seen), profiler as prof:
             layer(torch.tensor([1, 2])).sum().backward()
             optimizer.step()
             if prof is not None:
@@ -246,13 +247,6 @@ def test_what_the_profiler_computes_is_hidden_from_the_programs_own_modes(torch)
 
 
 def test_sparse_tensors_are_read_unseen_by_the_programs_own_modes(torch):
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Operators(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            seen.append(str(func))
-            return func(*args, **(kwargs or {}))
-
     def run(outer, inner):
         seen.clear()
         layer = torch.nn.Embedding(1000, 8, sparse=True)
@@ -264,10 +258,10 @@ def test_sparse_tensors_are_read_unseen_by_the_programs_own_modes(torch):
         return list(seen)
 
     seen = []
-    plain = run(Operators(), contextlib.nullcontext())
+    plain = run(operators(torch, seen), contextlib.nullcontext())
     assert "aten.sparse_mask.default" in plain
-    assert run(Operators(), mx.Profiler(torch=True)) == plain
-    assert run(mx.Profiler(torch=True), Operators()) == plain
+    assert run(operators(torch, seen), mx.Profiler(torch=True)) == plain
+    assert run(mx.Profiler(torch=True), operators(torch, seen)) == plain
 
 
 def test_tensors_without_memory(torch):

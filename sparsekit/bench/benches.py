@@ -355,10 +355,9 @@ BENCHES: dict[str, Bench] = {
         "each estimator has the setting that reaches it in the fewest passes; LogisticRegression has iterations of lbfgs.",
         ("the other tables have SGDClassifier with its own settings, which stops by itself; SparseClassifier has the passes and "
          "the best rate that reach its accuracy."),
-        "all run in one process, in turn; what is measured is training alone, as time of the processor with that of all threads.",
-        ), alone=(
-            "sparsekit bench sklearn takes no --rival: it runs scikit-learn in its own process.",
-            "leave out --rival, and run it with a Python that has scikit-learn.")),
+        "what is measured is training alone, as time of the processor with that of all threads; scikit-learn shares our process.",
+        "torch: EmbeddingBag with row-sparse gradients and Adagrad, batches of 256 rows, which it takes from tensors by index.",
+        )),
     "gpu": Bench(
         "Measure products, optimizer steps, transfers and an epoch on ``gpu(0)``, in microseconds.",
         "Sparse work on a GPU", (11, 2), _rows(on_gpu), (

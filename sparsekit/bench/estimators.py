@@ -13,7 +13,7 @@ import numpy as np
 from ..base.errors import SparsekitError
 from ..base.optional import optional_import
 from ..datasets.books import ESSAYISTS, load_books
-from .harness import Session
+from .harness import Session, Worker, start_rivals
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -43,12 +43,15 @@ class Data(NamedTuple):
 
 
 class Way(NamedTuple):
-    """An estimator: what makes it from a setting, the settings tried, and what trains it for so many passes."""
+    """An estimator: what makes it from a setting, the settings tried, and what trains it for so many passes.
+
+    The latter gives the seconds that it took of the processor, with those of all threads.
+    """
 
     make: Callable[[float], Estimator]
     settings: tuple[float, ...]
     name: str
-    train: Callable[[Estimator, Data, int], None]
+    train: Callable[[Estimator, Data, int], float]
 
 
 def _data(columns: int, target: Sequence[str] | None = ESSAYISTS) -> Data:
@@ -59,21 +62,43 @@ def _data(columns: int, target: Sequence[str] | None = ESSAYISTS) -> Data:
     return Data(*parts[0], *parts[1])
 
 
-def _in_passes(estimator: Estimator, data: Data, passes: int) -> None:
+class _Away:
+    """A model in a rival's process, of which is asked what is asked of an estimator."""
+
+    def __init__(self, worker: Worker, setting: float) -> None:
+        self.worker = worker
+        worker.ask("make", setting)
+
+    def score(self, rows: object, label: object) -> float:
+        """The accuracy on the test rows, which the process has."""
+        return float(self.worker.ask("accuracy"))
+
+
+def _away(model: _Away, data: Data, passes: int) -> float:
+    return float(model.worker.ask("train", passes))
+
+
+def _in_passes(estimator: Estimator, data: Data, passes: int) -> float:
     classes = np.unique(data.label)
+    start = time.process_time()
     for _ in range(passes):
         estimator.partial_fit(data.rows, data.label, classes=classes)
+    return time.process_time() - start
 
 
-def _as_it_comes(estimator: Estimator, data: Data, passes: int) -> None:
+def _as_it_comes(estimator: Estimator, data: Data, passes: int) -> float:
     """Train as the estimator does by itself, until it finds that it has converged."""
+    start = time.process_time()
     estimator.fit(data.rows, data.label)
+    return time.process_time() - start
 
 
-def _in_one(estimator: Estimator, data: Data, passes: int) -> None:
+def _in_one(estimator: Estimator, data: Data, passes: int) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it has not converged
+        start = time.process_time()
         estimator.set_params(max_iter=passes).fit(data.rows, data.label)
+        return time.process_time() - start
 
 
 def _ways() -> dict[str, Way]:
@@ -90,6 +115,22 @@ def _ways() -> dict[str, Way]:
     }
 
 
+def _rivals(session: Session, data: Data) -> dict[str, Way]:
+    """The models of rivals by name, each in a process that has the rows."""
+    workers = start_rivals(session.rivals, session.stack, "estimators")
+    parts = {"train": (data.rows, data.label), "test": (data.test_rows, data.test_label)}
+    arrays = {f"{part}_{name}": array for part, (rows, label) in parts.items() for name, array in (
+        ("data", rows.data), ("indices", rows.indices.astype(np.int64)), ("indptr", rows.indptr.astype(np.int64)),
+        ("label", label.astype(np.float32)))}
+    path = session.folder / "rows.npz"
+    if workers:
+        np.savez(path, columns=data.rows.shape[1], **arrays)
+    for name, worker in workers.items():
+        session.note_versions(name, worker.ask("info"))
+        worker.ask("load", path)
+    return {name: Way(partial(_Away, worker), (0.1, 0.3, 1.0, 3.0), "learning rate", _away) for name, worker in workers.items()}
+
+
 def _accuracies(way: Way, data: Data, tried: tuple[int, ...]) -> dict[tuple[int, float], float]:
     """The accuracy on the test rows after so many passes with each setting."""
     found = {}
@@ -104,10 +145,7 @@ def _accuracies(way: Way, data: Data, tried: tuple[int, ...]) -> dict[tuple[int,
 
 def _seconds(way: Way, data: Data, passes: int, setting: float) -> float:
     """The time of the processor, with that of all threads."""
-    estimator = way.make(setting)
-    start = time.process_time()
-    way.train(estimator, data, passes)
-    return time.process_time() - start
+    return way.train(way.make(setting), data, passes)
 
 
 def _fewest(way: Way, data: Data, tried: tuple[int, ...], target: float) -> tuple[int, float, float]:
@@ -151,8 +189,9 @@ def _beside_sgd(session: Session, data: Data, what: str) -> None:
 
 def measure(session: Session) -> None:
     """Measure the time to equal accuracy."""
-    ways, report, quick = _ways(), session.report, session.quick
+    report, quick = session.report, session.quick
     data = _data(QUICK if quick else COLUMNS)
+    ways = {**_ways(), **_rivals(session, data)}
     report.versions["sklearn"] = optional_import("sklearn", "sklearn", "sparsekit bench sklearn").__version__
     found = {name: _accuracies(way, data, QUICK_PASSES if quick else PASSES) for name, way in ways.items()}
     target = min(max(accuracies.values()) for accuracies in found.values()) - BELOW

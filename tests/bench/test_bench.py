@@ -128,8 +128,9 @@ def test_estimators_beside_those_of_scikit_learn(tmp_path):
     equal, *beside = json.loads(file.read_text())["sections"]
     assert set(equal["rows"]) == {"sparsekit SparseClassifier", "SGDClassifier", "LogisticRegression"}
     assert [set(section["rows"]) for section in beside] == [{"sparsekit SparseClassifier", "SGDClassifier"}] * 2
-    with pytest.raises(SparsekitError, match="--rival"):
-        bench.main(["sklearn", "--rival", "sklearn=python"])
+    with pytest.raises(SparsekitError, match="no sklearn_estimators") as error:
+        bench.main(["sklearn", "--quick", "--rival", "sklearn=python"])
+    assert "torch" in error.value.hint
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path, monkeypatch):

@@ -168,7 +168,7 @@ def grad(heads: Sequence[NDArray] | NDArray, variables: NDArray | Sequence[Any],
     retain_graph : bool, optional
         Keep the graph for another backward pass; by default the value of ``create_graph``.
     create_graph : bool
-        Record the backward pass too, for gradients of gradients.
+        Record the backward pass too, for gradients of gradients.  Those of a linear function are zeros.
     train_mode : bool
         Whether layers such as Dropout behave as in training during the backward pass.
 
@@ -195,7 +195,19 @@ def grad(heads: Sequence[NDArray] | NDArray, variables: NDArray | Sequence[Any],
     missing = [place for place, entry in enumerate(wanted) if found.get(entry) is None]
     if missing:
         raise GradientError(f"The heads do not depend on variable {missing[0]}.", hint="leave it out, or use it.")
-    return [found[entry] for entry in wanted]
+    gradients = [found[entry] for entry in wanted]
+    if not create_graph or hooks.state.tracing:
+        return gradients
+    return [_recorded(gradient, variable) for gradient, variable in zip(gradients, _list(variables), strict=True)]
+
+
+def _recorded(gradient: NDArray, variable: NDArray) -> NDArray:
+    """The gradient as a recorded array: that of a linear function depends on no variable, and has gradients of zeros."""
+    if gradient._entry is not None:
+        return gradient
+    node = CustomNode(lambda given: [F.zeros_like(variable.detach())], (variable._entry,), 1, gradient._ctx)
+    made: NDArray = wrap(gradient._store, gradient._ctx, (node, 0))
+    return made
 
 
 class Function:

@@ -105,26 +105,29 @@ class Trainer:
                  compression_params: dict[str, Any] | None = None, update_on_kvstore: bool | None = None) -> None:
         self._params = _listed(params)
         self._contexts = self._common_contexts()
-        self._optimizer = self._made(optimizer, optimizer_params)
-        self._optimizer.param_dict = dict(enumerate(self._params))
-        self._scale = self._optimizer.rescale_grad
-        self._updaters: list[Updater] = []
         self._tables = UpdateTables()
         self._kvstore_asked, self._update_asked, self._compression_asked = kvstore, update_on_kvstore, compression_params
         self._kvstore: Any = None
         self._update_on_kvstore: bool | None = None
         self._servers: TrainerServers | None = None
+        self._init_optimizer(optimizer, optimizer_params)
+        self._scale = self._optimizer.rescale_grad
         self._connect()
 
     def __setattr__(self, name: str, value: object) -> None:  # object: of any attribute
         object.__setattr__(self, name, value)
         changes.settings = object()
 
-    def _made(self, optimizer: object, arguments: dict[str, Any] | None) -> Optimizer:
-        if isinstance(optimizer, Optimizer) and arguments:
+    def _init_optimizer(self, optimizer: str | Optimizer, optimizer_params: dict[str, Any] | None) -> None:
+        """Begin with an optimizer without states.  Programs for MXNet call this between steps, to begin anew."""
+        if isinstance(optimizer, Optimizer) and optimizer_params:
             raise ParameterError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str.",
                                  hint="give them when making the optimizer.")
-        return create(optimizer, **(arguments or {}))
+        self._optimizer = create(optimizer, **(optimizer_params or {}))
+        self._optimizer.param_dict = dict(enumerate(self._params))
+        self._updaters: list[Updater] = []
+        if self._update_on_kvstore:
+            self._kvstore.set_optimizer(self._optimizer)
 
     def _common_contexts(self) -> list[Context]:
         """The contexts of the first parameter, which must be those of all."""

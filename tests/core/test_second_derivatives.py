@@ -139,3 +139,41 @@ def test_second_derivatives_of_a_product_are_right_at_zeros():
     expected = [[sum(np.prod(np.delete(row, [one, other])) for other in range(3) if other != one) for one in range(3)]
                 for row in values]
     np.testing.assert_array_equal(x.grad.asnumpy(), expected)
+
+
+@pytest.mark.parametrize("function", [
+    mx.nd.radians, mx.nd.degrees, mx.nd.identity, mx.nd.floor, mx.nd.sum, lambda x: mx.nd.Dropout(x, p=0.5), lambda x: 3 * x,
+    lambda x: x.reshape((2, 2)), lambda x: mx.nd.dot(mx.nd.ones((1, 4)), x.reshape((4, 1)))])
+def test_second_derivatives_of_linear_functions_are_zeros(function):
+    x = mx.nd.array([1.0, 2, 3, 4])
+    x.attach_grad()
+    with mx.autograd.record():
+        first = mx.autograd.grad(function(x), x, create_graph=True)[0]
+        heads = (first * first).sum()
+    x.grad[:] = 7
+    heads.backward()
+    assert x.grad.asnumpy().tolist() == [0] * 4
+
+
+def test_a_constant_gradient_leaves_the_other_gradients_as_they_are():
+    x, y = mx.nd.array([1.0, 2]), mx.nd.array([3.0, 4])
+    x.attach_grad()
+    y.attach_grad()
+    with mx.autograd.record():
+        of_x, of_y = mx.autograd.grad((5 * x + y * y * y).sum(), [x, y], create_graph=True)
+        heads = (of_x * of_y).sum()
+    heads.backward()
+    assert x.grad.asnumpy().tolist() == [0, 0]
+    assert y.grad.asnumpy().tolist() == [5 * 6 * 3, 5 * 6 * 4]
+
+
+def test_second_derivatives_of_rows_are_no_rows():
+    weight = mx.nd.ones((5, 3))
+    weight.attach_grad(stype="row_sparse")
+    with mx.autograd.record():
+        rows = mx.nd.Embedding(mx.nd.array([1, 2]), weight, input_dim=5, output_dim=3, sparse_grad=True)
+        first = mx.autograd.grad(rows, weight, create_graph=True)[0]
+        heads = (first * first).sum()
+    heads.backward()
+    assert first.stype == weight.grad.stype == "row_sparse"
+    assert weight.grad.asnumpy().tolist() == [[0] * 3] * 5

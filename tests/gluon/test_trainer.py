@@ -222,6 +222,27 @@ def test_states_are_saved_and_go_on(tmp_path, ctx, update_on_kvstore):
     assert [path.name for path in tmp_path.iterdir()] == ["states"]
 
 
+@pytest.mark.parametrize("update_on_kvstore", [True, False])
+@pytest.mark.parametrize("ctx", [TWO, [mx.cpu(0)]])
+def test_a_trainer_begins_anew_with_another_optimizer(ctx, update_on_kvstore):
+    weight, = weights("w", ctx=ctx)
+    trainer = Trainer([weight], "sgd", {"learning_rate": 1.0, "momentum": 0.5}, update_on_kvstore=update_on_kvstore)
+    gradient = sum(range(1, len(ctx) + 1))
+    expected = 1.0 - gradient
+    backward(weight)
+    trainer.step(1)
+    for rate in (0.5, 0.25):
+        trainer._init_optimizer("sgd", {"learning_rate": rate, "momentum": 0})
+        backward(weight)
+        trainer.step(1)
+        expected -= rate * gradient
+        assert trainer.learning_rate == rate
+    assert trainer.optimizer.param_dict == {0: weight}
+    assert [values.asnumpy().tolist() for values in weight.list_data()] == [[[expected] * 2] * 4] * len(ctx)
+    with pytest.raises(mx.SparsekitError, match="optimizer_params must be None"):
+        trainer._init_optimizer(mx.optimizer.SGD(), {"learning_rate": 1.0})
+
+
 def test_states_that_are_not_there(tmp_path):
     weight, = weights("w")
     trainer = Trainer([weight], "adam")

@@ -34,6 +34,27 @@ def test_shapes_may_be_given_as_numpy_arrays():
     assert net.simple_bind(CPU, a=np.array([2, 3])).arg_arrays[0].shape == (2, 3)
 
 
+@pytest.mark.parametrize(("shape", "wanted"), [(None, (4,)), ((4,), (4,)), ((0,), (4,)), ((4, 1), (4, 1)), ((0, 1), (4, 1)),
+                                               ((0, 0), (4, 1))])
+def test_a_bias_is_a_vector_or_a_column(shape, wanted):
+    bias = S.Variable("bias", shape=shape)
+    net = S.FullyConnected(S.Variable("data"), S.Variable("weight"), bias, num_hidden=4)
+    assert net.infer_shape(data=(2, 3)) == ([(2, 3), (4, 3), wanted], [(2, 4)], [])
+    bound = net.simple_bind(CPU, data=(2, 3))
+    bound.arg_dict["bias"][:] = 2
+    bound.forward(is_train=True)
+    bound.backward(mx.nd.ones((2, 4)))
+    assert bound.outputs[0].asnumpy().tolist() == [[2] * 4] * 2
+    assert bound.grad_dict["bias"].shape == wanted
+    assert bound.grad_dict["bias"].asnumpy().ravel().tolist() == [2] * 4
+
+
+def test_a_bias_of_three_axes_is_refused():
+    net = S.FullyConnected(S.Variable("data"), S.Variable("weight"), S.Variable("bias", shape=(4, 1, 1)), num_hidden=4)
+    with pytest.raises(mx.ShapeError, match="bias has shape"):
+        net.infer_shape(data=(2, 3))
+
+
 def test_a_shape_given_takes_the_place_of_the_one_declared():
     net = S.Variable("a", shape=(2, 3)) * 1
     assert net.infer_shape()[1] == [(2, 3)]

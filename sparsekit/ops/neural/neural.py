@@ -60,7 +60,7 @@ def _fc_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partia
         data = (out[0], *data[1:])
     if len(data) == 2 and weight is not None and data[1] is None:
         data = (data[0], weight[1])
-    return [data, (attrs["num_hidden"], inner), *[(attrs["num_hidden"],)] * len(bias)]
+    return [data, (attrs["num_hidden"], inner), *[(attrs["num_hidden"], 1)[:len(one or (0,))] for one in bias]]
 
 
 fully_connected = Op(

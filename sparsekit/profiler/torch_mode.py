@@ -142,12 +142,10 @@ class _Parts:
         """The weak reference to a tensor's storage, its bytes and its role so far; made once for each storage."""
         storage = tensor.untyped_storage()
         held = self._known.get(id(storage))
-        return self._meet(storage) if held is None or held[0]() is not storage else held
-
-    def _meet(self, storage: Torch) -> Held:
-        if len(self._known) > MOST_KNOWN:
-            self._known = {key: one for key, one in self._known.items() if one[0]() is not None}
-        held = self._known[id(storage)] = [self._holder(storage), storage.nbytes(), None]
+        if held is None or held[0]() is not storage:
+            if len(self._known) > MOST_KNOWN:
+                self._known = {key: one for key, one in self._known.items() if one[0]() is not None}
+            held = self._known[id(storage)] = [self._holder(storage), storage.nbytes(), None]
         return held
 
     def of(self, tensor: TorchTensor) -> NoteItem:
@@ -177,13 +175,10 @@ class _Parts:
         return found + [of(one) for one in kwargs.values() if isinstance(one, tensor)] if kwargs else found
 
     def _strided_part(self, tensor: TorchTensor) -> NoteItem:
-        storage = tensor.untyped_storage()
-        held = self._known.get(id(storage))
-        if held is None or held[0]() is not storage:
-            if tensor.is_meta:
-                return None, tuple(tensor.shape), self._types[tensor.dtype]
-            held = self._meet(storage)
-        return HELD, held[0], held[1], tuple(tensor.shape), self._types[tensor.dtype]
+        if tensor.is_meta:
+            return None, tuple(tensor.shape), self._types[tensor.dtype]
+        holder, size, _ = self.memory(tensor)
+        return HELD, holder, size, tuple(tensor.shape), self._types[tensor.dtype]
 
     def _sparse_part(self, tensor: TorchTensor, layout: Torch) -> NoteItem:
         shape = tuple(tensor.shape)
@@ -681,7 +676,7 @@ class Watch:
         self.names.learn_owners(parameters, self.torch.nn.Module)
         for number, parameter in enumerate(parameters):
             known = self.names.knows(parameter)
-            name = self.names.parameter(parameter, f"parameter{number}")
+            name = self.names.parameter(parameter, f"parameter{number}" if known else variable_of(parameter) or f"parameter{number}")
             self._assign(parameter, "parameter", name)
             if not known or self._backward:
                 self._see_gradient(parameter, name, self.names.kind(parameter))

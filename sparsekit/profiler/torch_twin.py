@@ -45,6 +45,9 @@ GRADIENT, LIKE_GRADIENT = "the gradient", "a tensor of its shape"
 #: Why an optimizer is not advised that takes sparse gradients.
 _GROWS = "the state of its optimizer would grow with every batch"
 
+#: What is advised for a weight whose rows are looked up without a layer.
+_LOOK_UP = "Look its rows up with"
+
 _CALLS_BACK = "its optimizer calls the program for gradients, and keeps those of all weights as one dense tensor"
 
 #: Options of the layers, beside sizes and ``sparse``.
@@ -138,7 +141,7 @@ def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
     if subject.options:
         found, words = (nn.EmbeddingBag if "mode" in subject.options else nn.Embedding), "Make the layer with"
     elif subject.axis == "rows" and subject.read == "rows":
-        found, words = nn.Embedding, "Look its rows up with"
+        found, words = nn.Embedding, _LOOK_UP
     elif subject.axis == "rows" and subject.read == "product":
         found, words = nn.EmbeddingBag, ("Instead of the product, add up rows, with the stored values of the sparse tensor as "
                                          "per_sample_weights, by")
@@ -152,6 +155,8 @@ def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
         return "", None, ""
     options = subject.options or ({"mode": "sum"} if found is nn.EmbeddingBag else {})
     default = inspect.signature(found.__init__).parameters
+    if words == _LOOK_UP:
+        return words, found, "torch.nn.functional.embedding(numbers, weight, sparse=True)"
     given = [str(rows), str(width), *(f"{name}={value!r}" for name, value in options.items() if value != default[name].default)]
     return words, found, f"nn.{found.__name__}({', '.join(given)}, sparse=True)"
 

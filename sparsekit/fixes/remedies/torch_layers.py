@@ -45,7 +45,8 @@ class SparseGradient(Remedy):
                 seen.add(candidate.edits)
 
     def _of(self, look: Look, module: TorchModule) -> Candidate:
-        kind, (rows, width) = type(module).__name__, module.weight.shape
+        kind = "Embedding" if isinstance(module, torch_of().nn.Embedding) else "EmbeddingBag"
+        rows, width = module.weight.shape
         name = names_of_weights(look.program)[id(module.weight)]
         sizes = {0: ("num_embeddings", rows), 1: ("embedding_dim", width)}
         edits, where, why = constructor(look, kind, sizes, "sparse", "True", look.program.made_at(module))

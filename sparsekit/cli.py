@@ -39,8 +39,9 @@ PROFILER = os.path.join(os.path.dirname(__file__), "profiler")
 PRINTED_LINES = 15
 
 #: What is said of a script that imports PyTorch and runs no operator of it.
-NO_TORCH = ("No operator of PyTorch or sparsekit ran in this process while it was recorded. Processes that a script starts are not "
-            "recorded: `sparsekit fix` follows those that train, and Profiler(torch=True) records in the function that they run.")
+NO_TORCH = ("No operator of PyTorch or sparsekit ran in this process while it was recorded. Processes that a script starts are "
+            "not recorded: `sparsekit fix` follows those that train, and Profiler(torch=True) records in the function that they "
+            "run.")
 
 INTERRUPTED = 130  # the exit status that shells report after Ctrl-C
 

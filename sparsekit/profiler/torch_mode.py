@@ -676,7 +676,8 @@ class Watch:
         self.names.learn_owners(parameters, self.torch.nn.Module)
         for number, parameter in enumerate(parameters):
             known = self.names.knows(parameter)
-            name = self.names.parameter(parameter, f"parameter{number}" if known else variable_of(parameter) or f"parameter{number}")
+            variable = "" if known else variable_of(parameter)
+            name = self.names.parameter(parameter, variable or f"parameter{number}")
             self._assign(parameter, "parameter", name)
             if not known or self._backward:
                 self._see_gradient(parameter, name, self.names.kind(parameter))

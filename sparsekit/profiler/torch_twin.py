@@ -50,6 +50,9 @@ _LOOK_UP = "Look its rows up with"
 
 _CALLS_BACK = "its optimizer calls the program for gradients, and keeps those of all weights as one dense tensor"
 
+#: Options with which an optimizer refuses sparse gradients, or has a state that grows.
+_REFUSED = ("weight_decay", "momentum")
+
 #: Options of the layers, beside sizes and ``sparse``.
 _EMBEDDING = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq")
 _BAG = (*_EMBEDDING, "mode", "include_last_offset")
@@ -129,7 +132,19 @@ def sparse_way(torch: Torch, subject: Subject, optimizer: Optimizer | None, uses
                 return f"{words} {code}. {kind.__name__} takes its gradient.", ""
             lazy = " It moves only rows that the batch reaches." if kind is torch.optim.SparseAdam else ""
             return f"{words} {code}, and give its weight {OWN_OPTIMIZER}, {_written(kind, options)}.{lazy}", ""
-    return "", reasons[0]
+    return "", reasons[0] + _in_the_way(torch, subject, layer, optimizer, uses)
+
+
+def _in_the_way(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> str:
+    """Without which option PyTorch would take a sparse gradient, as the end of a sentence; empty if it is none of some."""
+    kind, options = optimizer
+    for name in _REFUSED:
+        if options.get(name):
+            less = {**options, name: type(options[name])(), **({"nesterov": False} if "nesterov" in options else {})}
+            for other, settings in _optimizers(torch, kind, less):
+                if not _refusal(torch, subject, layer, (other, settings), uses):
+                    return f"; {other.__name__} without {name} takes one, which is another training"
+    return ""
 
 
 def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:

@@ -33,11 +33,10 @@ class SparseLookUp(Remedy):
                   if one.mostly_zero and one.axis == "rows" and one.bytes - one.as_rows > SMALL}
         found: dict[int, tuple[TorchTensor, list[tuple[str, Edit | None]]]] = {}
         for place in look.parts() if shapes else ():
-            for node in ast.walk(place.node):
-                read = _looked_up(node) if isinstance(node, ast.expr) else None
-                for weight in objects_at(look, place, read[0]) if read is not None else ():
+            for node, held, numbers in _look_ups(place):
+                for weight in objects_at(look, place, held):
                     if _is_parameter(weight) and tuple(weight.shape) in shapes:
-                        where, edit = at(place.source, node), _edit(look, place, node, *read)
+                        where, edit = at(place.source, node), _edit(look, place, node, held, numbers)
                         found.setdefault(id(weight), (weight, []))[1].append((where, edit))
         names = names_of_weights(look.program) if found else {}
         for weight, reads in found.values():
@@ -45,6 +44,14 @@ class SparseLookUp(Remedy):
             why = "" if all(edit is not None for _, edit in reads) else "no name stands for torch.nn.functional there"
             name = names.get(id(weight)) or look.program.path_of(weight) or "a parameter"
             yield Candidate(self.name, f"{name}: F.embedding(…, sparse=True)", reads[0][0], () if why else edits, unpatched=why)
+
+
+def _look_ups(place: Part) -> Iterator[tuple[ast.expr, ast.expr, ast.expr]]:
+    """The expressions of a part that look rows up, each with its weight and its row numbers."""
+    for node in ast.walk(place.node):
+        found = _looked_up(node) if isinstance(node, ast.expr) else None
+        if isinstance(node, ast.expr) and found is not None:
+            yield node, *found
 
 
 def _looked_up(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:

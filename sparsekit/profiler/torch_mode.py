@@ -745,15 +745,23 @@ def _weakly(watch: Watch, work: Callable[..., None]) -> Callable[..., None]:
             except Exception:
                 found.failed += 1
 
+    _leave_as_it_is(watch.torch, hook)
     return hook
+
+
+def _leave_as_it_is(torch: Torch, function: Callable[..., object]) -> None:  # object: what a hook or a mode returns
+    """Have code that torch.compile made call a function, and all that it calls, as if they were not the user's to compile."""
+    frames = torch._C._dynamo.eval_frame
+    if hasattr(frames, "set_code_exec_strategy"):
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
 
 
 @functools.cache
 def _mode_class(torch: Torch) -> TorchMode:
     """The class of the mode, made when PyTorch is there."""
     base: Torch = whole_import("torch.utils._python_dispatch").TorchDispatchMode
-    frames = torch._C._dynamo.eval_frame
-    skips = hasattr(frames, "set_code_exec_strategy")
+    skips = hasattr(torch._C._dynamo.eval_frame, "set_code_exec_strategy")
 
     class Mode(base):  # type: ignore[misc]  # PyTorch need not be installed
         """Hands every operator to a watch."""
@@ -779,9 +787,7 @@ def _mode_class(torch: Torch) -> TorchMode:
             watch = self._watch()
             return func(*args, **(kwargs or {})) if watch is None else watch.run(func, args, kwargs or {})
 
-    if skips:  # code that torch.compile made may call this: nothing in there is to be compiled as if it were the user's
-        skip = frames._FrameAction.SKIP
-        frames.set_code_exec_strategy(Mode.__torch_dispatch__.__code__, frames._FrameExecStrategy(skip, skip))
+    _leave_as_it_is(torch, Mode.__torch_dispatch__)
     return Mode
 
 

@@ -300,7 +300,7 @@ class _Watch:
             return
         self.inside.remove(number)
         self.counts[number] += 1
-        self.process = os.getpid()
+        self.process, self.rank = os.getpid(), self._rank()
         self._step_ended(number)
 
     def _step_ended(self, number: int) -> None:

@@ -294,7 +294,7 @@ def test_all_places_that_look_a_parameters_rows_up_are_in_its_patch(fix, tmp_pat
     patch = (tmp_path / "train.patch").read_text()
     assert "+        heads = F.embedding(triples[:, 0], self.things, sparse=True)\n" in patch
     assert "F.embedding(triples[:, 1], self.kinds, sparse=True) * F.embedding(triples[:, 2], self.things, sparse=True)" in patch
-    assert "things[0]" not in patch
+    assert not [line for line in patch.splitlines() if line.startswith("+") and "things[0]" in line]
 
 
 def test_layers_of_a_subclass_and_by_another_name_are_found_where_they_are_made(fix, tmp_path):

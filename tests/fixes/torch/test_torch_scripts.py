@@ -329,12 +329,6 @@ def test_gradients_that_a_script_asks_for_are_where_its_step_begins(fix):
     assert "the program's own update of its weights" in printed.err
 
 
-@pytest.mark.thorough
-def test_processes_that_leave_their_group_at_the_end_are_compared_to_the_end(fix):
-    _, printed = fix(PROCESSES.replace(".step()\n", ".step()\n    torch.distributed.destroy_process_group()\n"))
-    assert "9 steps: the same losses" in printed.out
-
-
 def test_a_script_that_reads_its_input_gets_it_in_each_run(fix, monkeypatch):
     text = SGD.replace("model = Model()", "assert input('which? ') == 'this'\nmodel = Model()")
     _, printed = fix(text)

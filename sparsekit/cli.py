@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import ast
+import contextlib
 import importlib
 import importlib.util
 import os
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,6 +24,7 @@ from .lab import COPY, JUPYTER, course_folder, sign_course
 if TYPE_CHECKING:
     from argparse import ArgumentParser, _SubParsersAction
 
+    from .profiler import Profiler
     from .profiler.profile import Profile
 
 __all__ = ["main"]
@@ -36,6 +37,11 @@ PROFILER = os.path.join(os.path.dirname(__file__), "profiler")
 
 #: Rows of the table of lines that ``sparsekit profile`` prints.
 PRINTED_LINES = 15
+
+#: What is said of a script that imports PyTorch and runs no operator of it.
+NO_TORCH = ("No operator of PyTorch or sparsekit ran in this process while it was recorded. Processes that a script starts are "
+            "not recorded: `sparsekit fix` follows those that train, and Profiler(torch=True) records in the function that they "
+            "run.")
 
 INTERRUPTED = 130  # the exit status that shells report after Ctrl-C
 
@@ -180,19 +186,49 @@ def profile_script(arguments: argparse.Namespace) -> int:
     written = {path: path.absolute() for path in filter(None, (output, arguments.html))}  # the script may change the folder
     profiler: Any = importlib.import_module("sparsekit.profiler")
     recording_torch = importlib.import_module("sparsekit.profiler.late_torch").recording_torch
-    torch = arguments.torch or (not arguments.module and "torch" in packages_of(Path(script)))
-    with profiler.Profiler(torch=torch) as recorded, recording_torch(recorded):
-        status = run_script(script, arguments.arguments, arguments.module)
+    with profiler.Profiler(torch=arguments.torch) as recorded, recording_torch(recorded):
+        def at_once(status: int) -> None:
+            recorded.stop()
+            report(recorded, written, status)
+
+        with before_leaving(at_once):
+            status = run_script(script, arguments.arguments, arguments.module)
+    report(recorded, written, status)
+    return status
+
+
+def report(recorded: Profiler, written: dict[Path, Path], status: int) -> None:
+    """Print and save the profile of a script that ended with an exit status; ``written`` has the paths as the user gave them."""
     print(profile_text(recorded) if recorded.totals else nothing_text(status), file=sys.stderr)
     for path in written.values():
         recorded.save(path)
-    print("Wrote " + " and ".join(map(str, written)), file=sys.stderr)
-    return status
+    print("Wrote " + " and ".join(map(str, written)), file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def before_leaving(work: Callable[[int], None]) -> Iterator[None]:
+    """A block in which ``os._exit`` does some work first; processes that are forked in the block leave as ever."""
+    leave, process = os._exit, os.getpid()
+
+    def left(status: int) -> NoReturn:
+        os._exit = leave
+        try:
+            if os.getpid() == process:
+                work(status)
+        finally:
+            leave(status)
+    os._exit = left
+    try:
+        yield
+    finally:
+        os._exit = leave
 
 
 def nothing_text(status: int) -> str:
     """Say that nothing was recorded of a script that ended with an exit status; if that is 0, also what is recorded."""
-    return f"Nothing was recorded before the script ended with status {status}." if status else NO_OPERATORS
+    if status:
+        return f"Nothing was recorded before the script ended with status {status}."
+    return NO_TORCH if "torch" in sys.modules else NO_OPERATORS
 
 
 def profile_text(profile: Profile) -> str:
@@ -205,17 +241,6 @@ def profile_text(profile: Profile) -> str:
     first = look.first_look(profile) or look.nothing_to_see(profile)
     parts += [first] if first else []
     return "\n\n".join(map(str, parts))
-
-
-def packages_of(script: Path) -> set[str]:
-    """Return the packages that a script imports; none of a script that does not compile, which running it says."""
-    try:
-        tree = ast.parse(script.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError):
-        return set()
-    names = [one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names]
-    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level]
-    return {name.partition(".")[0] for name in names}
 
 
 def check_module(name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import importlib.util
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataFileError, ProfilerError, expected
-from ..cli import check_writable, exit_status, packages_of
+from ..cli import check_writable, exit_status
 from ..profiler import Profiler
 from .find_step import FoundStep, steps_in
 from .observe import COUNTED
@@ -63,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.status:
             print(f"error: {error.said}", file=sys.stderr)
             return error.status
-        if not packages_of(script) & SPARSEKIT:
+        if not _packages_of(script) & SPARSEKIT:
             raise ProfilerError(f"No step of training was found in {script.name}: {error.said}", hint=error.hint) from None
         fixes = None
     if fixes is None:
@@ -86,9 +87,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 TORCH, SPARSEKIT = {"torch", "lightning", "pytorch_lightning", "transformers"}, {"sparsekit", "mxnet"}
 
 
+def _packages_of(script: Path) -> set[str]:
+    """Return the packages that a script imports; none of a script that does not compile, which running it says."""
+    try:
+        tree = ast.parse(text_of_file(script))
+    except (SyntaxError, ValueError):
+        return set()
+    names = [one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names]
+    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level]
+    return {name.partition(".")[0] for name in names}
+
+
 def _is_torch(script: Path) -> bool:
     """Whether a script may train with PyTorch: it imports it, or PyTorch is there and it does not import this library."""
-    found = packages_of(script)
+    found = _packages_of(script)
     return bool(found & TORCH) or (not found & SPARSEKIT and importlib.util.find_spec("torch") is not None)
 
 

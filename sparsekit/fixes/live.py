@@ -12,12 +12,15 @@ from typing import Any, TypeVar
 from .send import contents_of, is_program
 from .source import Texts
 
-__all__ = ["LiveProgram", "Made", "Place", "program_frames"]
+__all__ = ["NOWHERE", "LiveProgram", "Made", "Place", "program_frames"]
 
 T = TypeVar("T")
 
-#: Where a call stands in a text: file, line, and column in bytes.
-Place = tuple[str, int, int]
+#: Where a call stands in a text: file, first and last line, and the columns in bytes where it begins and ends.
+Place = tuple[str, int, int, int, int]
+
+#: What no line of the program makes.
+NOWHERE: Place = ("", 0, 0, 0, 0)
 
 #: The places of the calls that made modules, by their ids, which others may have once they are gone.
 Made = dict[int, tuple[weakref.ref[Any], Place]]  # Any: modules
@@ -33,8 +36,9 @@ def program_frames(frame: types.FrameType | None) -> Iterator[types.FrameType]:
 
 def place_of(frame: types.FrameType) -> Place:
     """The place of the call that a frame makes."""
-    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    return frame.f_code.co_filename, positions[0] or frame.f_lineno, positions[2] or 0
+    first, last, begin, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    line = first or frame.f_lineno
+    return frame.f_code.co_filename, line, last or line, begin or 0, end or 0
 
 
 class LiveProgram(Texts):

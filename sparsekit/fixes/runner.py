@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import pickle
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from .torch_programs import Sizes
 
 __all__ = ["Failure", "answer", "answer_to", "failure", "main", "observed", "pipe"]
+
+#: Ends this process, whatever a program puts in the place of ``os._exit``.
+_leave = os._exit
 
 #: Steps of an optimizer after which the growth of its state is seen.
 GROWTH_STEPS = 4
@@ -84,6 +88,8 @@ class _Pipe:
     """Where the answer is written: the process's own output as it was at the start."""
 
     place: str | int = ""
+    #: A pipe with one byte, which the first of the processes that were forked from this one takes to answer.
+    turn: tuple[int, int] | None = None
 
 
 def pipe() -> str | int:
@@ -94,7 +100,8 @@ def pipe() -> str | int:
 def main() -> None:
     """Answer one request.  The input that it comes by closes when the process that asks is gone."""
     request = os.fdopen(os.dup(0), "rb")
-    _Pipe.place = place_of(os.dup(1))
+    _Pipe.place, _Pipe.turn = place_of(os.dup(1)), os.pipe()
+    os.write(_Pipe.turn[1], b"1")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     function, arguments = pickle.load(request)
@@ -112,10 +119,18 @@ def main() -> None:
 def answer(found: object) -> NoReturn:  # object: what can be pickled
     """Write the answer, and end this process and all that it has started."""
     text = pickle.dumps(found)
+    _take_turn()
     with open(_Pipe.place, "wb") as pipe:
         pipe.write(text)
     end_group(0)
-    os._exit(0)
+    _leave(0)
+
+
+def _take_turn() -> None:
+    """Wait, until this process is ended, if another one that was forked from the same answers."""
+    if _Pipe.turn is not None:
+        with contextlib.suppress(OSError):  # the program has closed what it had not opened
+            os.read(_Pipe.turn[0], 1)
 
 
 def answer_to(place: str | int) -> None:
@@ -126,7 +141,7 @@ def answer_to(place: str | int) -> None:
 def _end_with(request: BinaryIO) -> None:
     request.read(1)
     end_group(0)
-    os._exit(1)
+    _leave(1)
 
 
 def failure(error: BaseException) -> Failure:

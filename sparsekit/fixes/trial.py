@@ -232,8 +232,8 @@ class _Trial:
     def _unanswered(self, base: Run) -> tuple[str, ...]:
         """Findings that no fix answers: of a step those without a remedy, of a script what is left, and what to do."""
         if isinstance(self.subject, Script):
-            tried = {rule for fix in self.fixes.values() for remedy in remedies if remedy.name == fix.candidate.remedy
-                     for rule in remedy.rules}
+            tried = {rule for fix in self.fixes.values() if fix.verdict != HOLDS for remedy in remedies
+                     if remedy.name == fix.candidate.remedy for rule in remedy.rules}
             timed = {rule.name for rule in RULES if rule.saves == "time"}  # which a few steps do not tell
             return tuple(f"{finding.reason} {finding.remedy}" for finding in base.profile.advice()
                          if finding.rule not in tried | timed or OWN_OPTIMIZER in finding.remedy)

@@ -21,7 +21,7 @@ import types
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -31,10 +31,11 @@ from ..profiler.profiler import Profiler
 from ..profiler.source_location import name_of_file
 from ..profiler.torch_mode import torch_of, unseen
 from . import runner
-from .live import LiveProgram, Made, calling, place_of
+from .live import NOWHERE, LiveProgram, Made, calling, place_of
 from .many_steps import ManySteps, number_of
 from .observe import Run, Weight
 from .remedies import Look, remedies
+from .send import is_program
 from .source import text_of_file
 from .torch_programs import OwnUpdate, names_of_weights, size_of_state, to_numpy, weights_behind
 
@@ -150,7 +151,7 @@ class _Watch:
 
     def __init__(self, request: Request) -> None:
         self.request, self.torch = request, torch_of()
-        self.process = os.getpid()
+        self.process, self.rank = os.getpid(), 0  # the process that has made the latest step, and its rank
         self.profile: Profiler | None = None
         self.over = False  # what the profiler tries at its end is none of the program's
         self.where: dict[str, str] = {}  # what makes the step, and its line
@@ -174,17 +175,11 @@ class _Watch:
 
     def _install(self) -> None:
         torch, optimizers = self.torch, whole_import("torch.optim.optimizer")
-        optimizers.register_optimizer_step_pre_hook(self._before_step)
-        optimizers.register_optimizer_step_post_hook(self._after_step)
-        backward = torch.autograd.backward
-
-        def noted(tensors: Torch, *given: Torch, **named: Torch) -> None:
-            if not self.over:
-                losses = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-                self._look_for_update(losses)
-                self._note_losses(losses)
-            backward(tensors, *given, **named)
-        torch.autograd.backward = noted
+        apart = torch.compiler.disable  # a step that torch.compile makes one function of is interrupted for the hooks
+        optimizers.register_optimizer_step_pre_hook(apart(self._before_step))
+        optimizers.register_optimizer_step_post_hook(apart(self._after_step))
+        self._note_passes(apart)
+        self._note_exit()
         for layer in (torch.nn.Embedding, torch.nn.EmbeddingBag):
             layer.__init__ = _placed(layer.__init__, self.made)
         self._edit_imports()
@@ -195,6 +190,38 @@ class _Watch:
         multiprocessing.spawn.get_preparation_data = joined
         _seed(torch)
         torch.set_num_threads(1)  # so that sums are added up in one order
+
+    def _note_passes(self, apart: Callable[[Torch], Torch]) -> None:
+        """Look at weights and losses when a backward pass begins."""
+        torch = self.torch
+        backward, grad = torch.autograd.backward, torch.autograd.grad
+
+        @apart
+        def noted(tensors: Torch, *given: Torch, **named: Torch) -> None:
+            if not self.over:
+                losses = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+                self._look_for_update(losses)
+                self._note_losses(losses, "backward()")
+            backward(tensors, *given, **named)
+
+        @apart
+        def noted_grad(outputs: Torch, *given: Torch, **named: Torch) -> Torch:
+            if not self.over and not self._has_optimizer():
+                losses = [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
+                self._look_for_update(losses)
+                self._note_losses(losses, "torch.autograd.grad()")
+            return grad(outputs, *given, **named)
+        torch.autograd.backward, torch.autograd.grad = noted, noted_grad
+
+    def _note_exit(self) -> None:
+        """Answer also where the script ends its process at once."""
+        leave = os._exit
+
+        def left(status: int) -> NoReturn:
+            if self.process == os.getpid() and not self.over:
+                self.ended(status)
+            leave(status)
+        os._exit = left
 
     def _edit_imports(self) -> None:
         loader, texts = importlib.machinery.SourceFileLoader, self.request.texts
@@ -218,14 +245,14 @@ class _Watch:
 
     # what is noted
 
-    def _note_losses(self, losses: list[TorchTensor]) -> None:
-        self.where.setdefault("backward()", _line(calling()))
+    def _note_losses(self, losses: list[TorchTensor], begun: str) -> None:
+        self.where.setdefault(begun, _line(calling()))
         with unseen(self.torch):
             self.losses.append([to_numpy(one) for one in losses])
 
     def _look_for_update(self, losses: list[TorchTensor]) -> None:
         """See whether the program itself has changed its weights since the pass before, where no optimizer has made a step."""
-        if self.optimizers and self.optimizers[0] is not self.own:
+        if self._has_optimizer():
             return
         before = self.before
         with unseen(self.torch):
@@ -235,6 +262,10 @@ class _Watch:
             self.own = self.own or OwnUpdate([one for one, _ in self.before])
             self._before_step(self.own, None, None)
             self._after_step(self.own, None, None)
+
+    def _has_optimizer(self) -> bool:
+        """Whether an optimizer of PyTorch has made a step."""
+        return bool(self.optimizers) and self.optimizers[0] is not self.own
 
     def _before_step(self, optimizer: TorchOptimizer | OwnUpdate, args: Torch, kwargs: Torch) -> None:
         number = next((place for place, one in enumerate(self.optimizers) if one is optimizer), len(self.optimizers))
@@ -269,6 +300,7 @@ class _Watch:
             return
         self.inside.remove(number)
         self.counts[number] += 1
+        self.process, self.rank = os.getpid(), self._rank()
         self._step_ended(number)
 
     def _step_ended(self, number: int) -> None:
@@ -278,8 +310,11 @@ class _Watch:
             self.profile = Profiler(torch=True).start()
 
     def _rank(self) -> int:
+        """The rank of this process, also when it has left its group."""
         distributed = self.torch.distributed
-        return int(distributed.get_rank()) if distributed.is_available() and distributed.is_initialized() else 0
+        if distributed.is_available() and distributed.is_initialized():
+            self.rank = int(distributed.get_rank())
+        return self.rank
 
     # the answer
 
@@ -289,8 +324,8 @@ class _Watch:
 
     def ended(self, status: int | None) -> None:
         """Answer with what was seen; ``status`` is that of the script if it has ended, and None for a process that it started."""
-        if self.process != os.getpid() and self.profile is None:
-            return  # it was forked by another one
+        if self.process != os.getpid():
+            return  # it was forked by another one, and has made no step
         if self._rank() or (status is None and self.profile is None):
             while self._rank():
                 time.sleep(1)  # until the process that answers ends this one
@@ -335,7 +370,7 @@ class _LongWatch(_Watch):
         self.began = 0.0
         self.ending = ""
 
-    def _note_losses(self, losses: list[TorchTensor]) -> None:
+    def _note_losses(self, losses: list[TorchTensor], begun: str) -> None:
         with unseen(self.torch):
             self.numbers.append(tuple(number_of(to_numpy(one)) for one in losses))
 
@@ -356,8 +391,8 @@ class _LongWatch(_Watch):
 
     def ended(self, status: int | None) -> None:
         """Answer with the losses, if this process has made steps or ran the whole script."""
-        if self.process != os.getpid() and not self.counts:
-            return  # it was forked by another one
+        if self.process != os.getpid():
+            return  # it was forked by another one, and has made no step
         while self._rank():
             time.sleep(1)  # until the process that answers ends this one
         if status is not None or self.counts:
@@ -395,9 +430,10 @@ def _placed(make: Callable[..., None], made: Made) -> Callable[..., None]:
     @functools.wraps(make)
     def noted(self: Torch, *args: Torch, **kwargs: Torch) -> None:
         make(self, *args, **kwargs)
-        frame = calling()
-        if frame is not None:
-            made[id(self)] = weakref.ref(self), place_of(frame)
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_name == "from_pretrained":
+            frame = frame.f_back
+        made[id(self)] = weakref.ref(self), place_of(frame) if frame is not None and is_program(frame.f_globals) else NOWHERE
     return noted
 
 

@@ -74,7 +74,7 @@ def nothing_to_see(profile: Profile) -> str:
                  if any(part["stype"] != "default" for part in [*one["inputs"], *one["outputs"]]))
     gradients = counted_rows(profile.records)
     seen = (f"of {counted(len(gradients), 'gradient')} of {format_bytes(SMALL)} or more, none is dense and mostly zero"
-            if gradients else f"no backward pass gave a gradient of {format_bytes(SMALL)} or more")
+            if gradients else f"no backward pass left a gradient of {format_bytes(SMALL)} or more in a parameter")
     head = "Look at the first advice. Beside it" if profile.advice() else "Nothing to look at first"
     return (f"{head}: {seen}, and no sparse tensor became dense. Operators on sparse tensors move "
             f"{format_percent(sparse / moved if moved else 0.0)} of all bytes.")

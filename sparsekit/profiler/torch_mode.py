@@ -142,12 +142,10 @@ class _Parts:
         """The weak reference to a tensor's storage, its bytes and its role so far; made once for each storage."""
         storage = tensor.untyped_storage()
         held = self._known.get(id(storage))
-        return self._meet(storage) if held is None or held[0]() is not storage else held
-
-    def _meet(self, storage: Torch) -> Held:
-        if len(self._known) > MOST_KNOWN:
-            self._known = {key: one for key, one in self._known.items() if one[0]() is not None}
-        held = self._known[id(storage)] = [self._holder(storage), storage.nbytes(), None]
+        if held is None or held[0]() is not storage:
+            if len(self._known) > MOST_KNOWN:
+                self._known = {key: one for key, one in self._known.items() if one[0]() is not None}
+            held = self._known[id(storage)] = [self._holder(storage), storage.nbytes(), None]
         return held
 
     def of(self, tensor: TorchTensor) -> NoteItem:
@@ -177,13 +175,10 @@ class _Parts:
         return found + [of(one) for one in kwargs.values() if isinstance(one, tensor)] if kwargs else found
 
     def _strided_part(self, tensor: TorchTensor) -> NoteItem:
-        storage = tensor.untyped_storage()
-        held = self._known.get(id(storage))
-        if held is None or held[0]() is not storage:
-            if tensor.is_meta:
-                return None, tuple(tensor.shape), self._types[tensor.dtype]
-            held = self._meet(storage)
-        return HELD, held[0], held[1], tuple(tensor.shape), self._types[tensor.dtype]
+        if tensor.is_meta:
+            return None, tuple(tensor.shape), self._types[tensor.dtype]
+        holder, size, _ = self.memory(tensor)
+        return HELD, holder, size, tuple(tensor.shape), self._types[tensor.dtype]
 
     def _sparse_part(self, tensor: TorchTensor, layout: Torch) -> NoteItem:
         shape = tuple(tensor.shape)
@@ -681,7 +676,8 @@ class Watch:
         self.names.learn_owners(parameters, self.torch.nn.Module)
         for number, parameter in enumerate(parameters):
             known = self.names.knows(parameter)
-            name = self.names.parameter(parameter, f"parameter{number}")
+            variable = "" if known else variable_of(parameter)
+            name = self.names.parameter(parameter, variable or f"parameter{number}")
             self._assign(parameter, "parameter", name)
             if not known or self._backward:
                 self._see_gradient(parameter, name, self.names.kind(parameter))
@@ -749,15 +745,23 @@ def _weakly(watch: Watch, work: Callable[..., None]) -> Callable[..., None]:
             except Exception:
                 found.failed += 1
 
+    _leave_as_it_is(watch.torch, hook)
     return hook
+
+
+def _leave_as_it_is(torch: Torch, function: Callable[..., object]) -> None:  # object: what a hook or a mode returns
+    """Have code that torch.compile made call a function, and all that it calls, as if they were not the user's to compile."""
+    frames = torch._C._dynamo.eval_frame
+    if hasattr(frames, "set_code_exec_strategy"):
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
 
 
 @functools.cache
 def _mode_class(torch: Torch) -> TorchMode:
     """The class of the mode, made when PyTorch is there."""
     base: Torch = whole_import("torch.utils._python_dispatch").TorchDispatchMode
-    frames = torch._C._dynamo.eval_frame
-    skips = hasattr(frames, "set_code_exec_strategy")
+    skips = hasattr(torch._C._dynamo.eval_frame, "set_code_exec_strategy")
 
     class Mode(base):  # type: ignore[misc]  # PyTorch need not be installed
         """Hands every operator to a watch."""
@@ -783,9 +787,7 @@ def _mode_class(torch: Torch) -> TorchMode:
             watch = self._watch()
             return func(*args, **(kwargs or {})) if watch is None else watch.run(func, args, kwargs or {})
 
-    if skips:  # code that torch.compile made may call this: nothing in there is to be compiled as if it were the user's
-        skip = frames._FrameAction.SKIP
-        frames.set_code_exec_strategy(Mode.__torch_dispatch__.__code__, frames._FrameExecStrategy(skip, skip))
+    _leave_as_it_is(torch, Mode.__torch_dispatch__)
     return Mode
 
 

@@ -45,7 +45,13 @@ GRADIENT, LIKE_GRADIENT = "the gradient", "a tensor of its shape"
 #: Why an optimizer is not advised that takes sparse gradients.
 _GROWS = "the state of its optimizer would grow with every batch"
 
+#: What is advised for a weight whose rows are looked up without a layer.
+_LOOK_UP = "Look its rows up with"
+
 _CALLS_BACK = "its optimizer calls the program for gradients, and keeps those of all weights as one dense tensor"
+
+#: Options with which an optimizer refuses sparse gradients, or has a state that grows.
+_REFUSED = ("weight_decay", "momentum")
 
 #: Options of the layers, beside sizes and ``sparse``.
 _EMBEDDING = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq")
@@ -126,7 +132,19 @@ def sparse_way(torch: Torch, subject: Subject, optimizer: Optimizer | None, uses
                 return f"{words} {code}. {kind.__name__} takes its gradient.", ""
             lazy = " It moves only rows that the batch reaches." if kind is torch.optim.SparseAdam else ""
             return f"{words} {code}, and give its weight {OWN_OPTIMIZER}, {_written(kind, options)}.{lazy}", ""
-    return "", reasons[0]
+    return "", reasons[0] + _in_the_way(torch, subject, layer, optimizer, uses)
+
+
+def _in_the_way(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> str:
+    """Without which option PyTorch would take a sparse gradient, as the end of a sentence; empty if it is none of some."""
+    kind, options = optimizer
+    for name in _REFUSED:
+        if options.get(name):
+            less = {**options, name: type(options[name])(), **({"nesterov": False} if "nesterov" in options else {})}
+            for other, settings in _optimizers(torch, kind, less):
+                if not _refusal(torch, subject, layer, (other, settings), uses):
+                    return f"; {other.__name__} without {name} takes one, which is another training"
+    return ""
 
 
 def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
@@ -138,7 +156,7 @@ def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
     if subject.options:
         found, words = (nn.EmbeddingBag if "mode" in subject.options else nn.Embedding), "Make the layer with"
     elif subject.axis == "rows" and subject.read == "rows":
-        found, words = nn.Embedding, "Look its rows up with"
+        found, words = nn.Embedding, _LOOK_UP
     elif subject.axis == "rows" and subject.read == "product":
         found, words = nn.EmbeddingBag, ("Instead of the product, add up rows, with the stored values of the sparse tensor as "
                                          "per_sample_weights, by")
@@ -152,6 +170,8 @@ def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
         return "", None, ""
     options = subject.options or ({"mode": "sum"} if found is nn.EmbeddingBag else {})
     default = inspect.signature(found.__init__).parameters
+    if words == _LOOK_UP:
+        return words, found, "torch.nn.functional.embedding(numbers, weight, sparse=True)"
     given = [str(rows), str(width), *(f"{name}={value!r}" for name, value in options.items() if value != default[name].default)]
     return words, found, f"nn.{found.__name__}({', '.join(given)}, sparse=True)"
 

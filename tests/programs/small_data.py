@@ -278,3 +278,41 @@ def numbers_of_tokens(folder, path="data/tiny", tokens=60000, words=5000):
 
 def nothing(folder):
     """No files: the program makes its data, or has them."""
+
+
+def sequences_of_sessions(folder, name="sample", items=309, sessions=600):
+    """Pickles of sessions up to a click, and of that click, to train and to test with."""
+    random = np.random.RandomState(20)
+    os.makedirs(os.path.join(folder, "datasets", name), exist_ok=True)
+    for file, count in (("train", sessions), ("test", sessions // 6)):
+        starts, lengths = random.randint(0, items, count), random.randint(2, 7, count)
+        clicks = [[int(start * 7 + 3 * place) % items + 1 for place in range(length)]
+                  for start, length in zip(starts, lengths, strict=True)]
+        with open(os.path.join(folder, "datasets", name, f"{file}.txt"), "wb") as opened:
+            pickle.dump(([one[:-1] for one in clicks], [one[-1] for one in clicks]), opened)
+
+
+def triples_of_numbers(folder, path, entities=3000, relations=8, triples=3000):
+    """Pickles of triples of numbers, to train, validate and test with, and of the answers that a ranking leaves out."""
+    random = np.random.RandomState(21)
+    place = os.path.join(folder, path)
+    os.makedirs(place, exist_ok=True)
+    heads, kinds = random.randint(0, entities, triples), random.randint(0, relations, triples)
+    found = np.stack([heads, kinds, (heads * (kinds + 2) + 7 * kinds) % entities], 1).astype("uint64")
+    found[0] = entities - 1, relations - 1, entities - 1
+    parts = {"train": found[:-80], "valid": found[-80:-40], "test": found[-40:]}
+    left = {side: {(int(head), int(kind)): [int(tail)] for head, kind, tail in found} for side in ("lhs", "rhs")}
+    left["lhs"] = {(int(tail), int(kind) + relations): [int(head)] for head, kind, tail in found}
+    for name, value in (*parts.items(), ("to_skip", left)):
+        with open(os.path.join(place, f"{name}.pickle"), "wb") as file:
+            pickle.dump(value, file)
+
+
+def ratings_and_others(folder, path="NCF-Data", users=900, items=3000):
+    """The files of a ranking: ratings to train with, and for each user an item and 99 others to test with."""
+    random = np.random.RandomState(22)
+    rated = [f"{user}\t{(user * 13 + 11 * place) % items}\t5\t{place}" for user in range(users) for place in range(5)]
+    _write(os.path.join(folder, path, "ml-1m.train.rating"), [*rated, f"{users - 1}\t{items - 1}\t5\t0"])
+    lines = ["\t".join([f"({user},{(user * 13 + 55) % items})", *map(str, random.choice(items, 99, replace=False))])
+             for user in range(0, users, 30)]
+    _write(os.path.join(folder, path, "ml-1m.test.negative"), lines)

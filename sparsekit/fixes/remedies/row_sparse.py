@@ -17,6 +17,7 @@ from ...gluon.trainer import Trainer
 from ...ndarray.creation import array
 from ...ndarray.ndarray import NDArray
 from ..candidate import Candidate
+from ..source import calls
 from .base import Look, Remedy, argument, at, constant, named
 from .optimizer import exact
 
@@ -122,8 +123,8 @@ def _constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keywo
                 return False
         return True
     if place is not None:
-        found = [(source, call) for source, call in look.everywhere(lambda call: named(call) in (name, "from_pretrained"))
-                 if (source.file, call.lineno, call.col_offset) == place]
+        found = [(source, call) for source in look.texts() for call in calls(source.tree, lambda call: True)
+                 if (source.file, call.lineno, call.end_lineno, call.col_offset, call.end_col_offset) == place]
     else:
         found = [(source, call) for source, call in look.everywhere(lambda call: named(call) == name) if fits(source, call)]
     if len(found) != 1:

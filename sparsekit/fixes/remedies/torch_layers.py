@@ -11,6 +11,7 @@ from ...base.formatting import format_count
 from ...profiler.advice import SMALL
 from ...profiler.torch_gradients import counted_rows
 from ..candidate import Candidate
+from ..live import NOWHERE
 from ..torch_programs import names_of_weights, torch_of
 from .base import Look, Part, Remedy, argument, at, named
 from .row_sparse import _constructor as constructor
@@ -45,10 +46,13 @@ class SparseGradient(Remedy):
                 seen.add(candidate.edits)
 
     def _of(self, look: Look, module: TorchModule) -> Candidate:
-        kind, (rows, width) = type(module).__name__, module.weight.shape
+        kind = "Embedding" if isinstance(module, torch_of().nn.Embedding) else "EmbeddingBag"
+        rows, width = module.weight.shape
         name = names_of_weights(look.program)[id(module.weight)]
         sizes = {0: ("num_embeddings", rows), 1: ("embedding_dim", width)}
-        edits, where, why = constructor(look, kind, sizes, "sparse", "True", look.program.made_at(module))
+        place = look.program.made_at(module)
+        edits, where, why = constructor(look, kind, sizes, "sparse", "True", place)
+        why = "a library makes it; have that pass sparse=True" if place == NOWHERE else why
         return Candidate(self.name, f"{name}: nn.{kind}(…, sparse=True)", where, edits, partial(_sparse, module), unpatched=why,
                          lines=f"nn.{kind}({rows}, {width}, sparse=True)  # {name}")
 

@@ -22,8 +22,10 @@ def objects_at(look: Look, place: Part, node: ast.AST) -> list[Any]:  # Any: obj
         return []
     code, names = place.function.__code__, look.variables(place)
     if node.id in code.co_varnames[: min(1, code.co_argcount)]:
-        return [module for module in look.program.originals(torch_of().nn.Module)
-                if any(place.function is vars(cls).get(code.co_name) for cls in type(module).__mro__)]
+        found = [module for module in look.program.originals(torch_of().nn.Module)
+                 if any(place.function is vars(cls).get(code.co_name) for cls in type(module).__mro__)]
+        if found:
+            return found
     return [names[node.id]] if node.id in names else []
 
 

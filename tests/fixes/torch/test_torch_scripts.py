@@ -140,15 +140,87 @@ UNSEEDED = SGD.replace("tokens, labels = batch(number)", '''numbers = numpy.rand
     tokens, labels = torch.from_numpy(numbers.integers(0, ROWS, (32, 6))), torch.arange(32) % 3''').replace(
         "model = Model()", "import numpy\nnumpy.random.seed()\nmodel = Model()")
 
+PARAMETERS = '''
+class Graph(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.things, self.kinds = nn.Parameter(torch.rand(ROWS, 8)), nn.Parameter(torch.rand(ROWS, 8))
+
+    def forward(self, triples):
+        heads = torch.index_select(self.things, dim=0, index=triples[:, 0])
+        return (heads * self.kinds[triples[:, 1], :] * F.embedding(triples[:, 2], self.things)).sum(1)
+
+    def first(self):
+        return self.things[0], self.things[1:3], self.kinds[-1, 2:]
+
+
+model = Graph()
+optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+for number in range(9):
+    tokens, labels = batch(number)
+    loss = F.softplus(-model(tokens)).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+'''
+
+SUBCLASS = '''
+from torch.nn import EmbeddingBag as Bag
+
+
+class Own(nn.Embedding):
+    def __init__(self, rows):
+        super().__init__(rows, 8)
+
+
+class Both(Model):
+    def __init__(self):
+        super().__init__()
+        self.first, self.other = Bag(ROWS, 8).requires_grad_(True), Own(ROWS)
+
+    def forward(self, tokens):
+        return self.out(self.first(tokens) + self.other(tokens[:, 0]))
+''' + SGD.replace("Model()", "Both()")
+
+FORKED = SGD.replace("for number", "child = os.fork()\nfor number") + '''
+if child:
+    os.waitpid(child, 0)
+else:
+    os._exit(0)
+'''
+
+GRADIENTS = BY_HAND.replace("loss.backward()", "gradients = torch.autograd.grad(loss, list(model.parameters()))").replace(
+    "for weight in model.parameters():", "for weight, gradient in zip(model.parameters(), gradients):").replace(
+        "weight.grad", "gradient")
+
+COMPILED = '''
+model = Model()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+@torch.compile(backend="eager")
+def step(tokens, labels):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(tokens), labels)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+for number in range(9):
+    step(*batch(number))
+'''
+
 #: Name -> the script, its arguments, and what its patch has.
 MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0.1"), "sparse=True"),
           "imported": (IMPORTED, (), "sparse=True"), "thread": (THREAD, (), "sparse=True"),
           "accumulated": (ACCUMULATED, (), "sparse=True"), "processes": (PROCESSES, (), "sparse=True"),
           "by hand": (BY_HAND, (), "sparse=True"), "unseeded": (UNSEEDED, (), "sparse=True"),
-          "hot": (HOT, (), "F.embedding(tokens[:, 0], weight)")}
+          "hot": (HOT, (), "F.embedding(tokens[:, 0], weight)"), "forked": (FORKED, (), "sparse=True"),
+          "compiled": (COMPILED, (), "sparse=True")}
 
 #: Those that are run every time: a process takes seconds to import PyTorch.
-QUICK = ("by hand", "imported")
+QUICK = ("by hand", "imported", "forked")
 
 
 def port():
@@ -213,6 +285,48 @@ def test_a_fix_that_fails_after_many_steps_is_refused(fix, tmp_path, line, words
 def test_a_fix_that_holds_was_compared_to_the_end_of_the_script(fix):
     _, printed = fix(SGD.replace("range(9)", "range(60)"))
     assert "60 steps: " in printed.out
+
+
+def test_all_places_that_look_a_parameters_rows_up_are_in_its_patch(fix, tmp_path):
+    _, printed = fix(PARAMETERS)
+    assert printed.out.count("sparse look-up (PyTorch): model.") == 2
+    assert "2 of 2 fixes that were tried hold together" in printed.out
+    patch = (tmp_path / "train.patch").read_text()
+    assert "+        heads = F.embedding(triples[:, 0], self.things, sparse=True)\n" in patch
+    assert "F.embedding(triples[:, 1], self.kinds, sparse=True) * F.embedding(triples[:, 2], self.things, sparse=True)" in patch
+    assert not [line for line in patch.splitlines() if line.startswith("+") and "things[0]" in line]
+
+
+def test_layers_of_a_subclass_and_by_another_name_are_found_where_they_are_made(fix, tmp_path):
+    _, printed = fix(SUBCLASS)
+    assert "2 of 2 fixes that were tried hold together" in printed.out
+    patch = (tmp_path / "train.patch").read_text()
+    assert "Bag(ROWS, 8, sparse=True).requires_grad_(True)" in patch
+    assert "super().__init__(rows, 8, sparse=True)" in patch
+
+
+def test_a_layer_that_a_library_makes_is_left_to_it_and_the_rest_of_the_advice_is_said(fix, tmp_path):
+    made = SGD.replace("model = Model()", '''
+model = Model()
+model.first = torch.nn.utils.skip_init(nn.EmbeddingBag, ROWS, 8)
+nn.init.normal_(model.first.weight)''')
+    _, printed = fix(made)
+    assert "a library makes it; have that pass sparse=True" in printed.out
+
+
+def test_a_script_that_ends_its_process_at_once_is_compared_to_its_end(fix):
+    _, printed = fix(SGD.replace("range(9)", "range(20)") + "os._exit(3)\n")
+    assert "20 steps: " in printed.out
+    status, printed = fix("import torch\nos._exit(4)\n")
+    assert status == 4
+    assert "status 4 before an optimizer" in printed.err
+
+
+def test_gradients_that_a_script_asks_for_are_where_its_step_begins(fix):
+    status, printed = fix(GRADIENTS)
+    assert status == 0
+    assert "The step is torch.autograd.grad() in train.py" in printed.err
+    assert "the program's own update of its weights" in printed.err
 
 
 def test_a_script_that_reads_its_input_gets_it_in_each_run(fix, monkeypatch):

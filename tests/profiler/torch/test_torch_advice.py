@@ -19,7 +19,7 @@ FOREIGN = re.compile(r"grad_stype|tostype|row_sparse|stype|lazy_update|index_dty
                      r"|asnumpy|net\.cast|sparse_grad|Embedding\(…|MXNet|gluon|\bnd\.|NDArray|…")
 
 #: Calls in an advice.
-CALL = re.compile(r"(?:nn|torch\.optim)\.\w+\((?:[^()]|\([^()]*\))*\)")
+CALL = re.compile(r"(?:torch\.nn\.functional|nn|torch\.optim)\.\w+\((?:[^()]|\([^()]*\))*\)")
 
 
 def trained(torch, layer, optimizer=None, between=None, look=None, steps=2):
@@ -41,14 +41,18 @@ def trained(torch, layer, optimizer=None, between=None, look=None, steps=2):
 
 def runs(torch, advice, options=None):
     """Whether the code of an advice, and an optimizer of these options if it names none, trains a twin."""
-    calls = CALL.findall(advice)
-    layer = next(call for call in calls if call.startswith("nn."))
-    twin = eval(layer, {"nn": torch.nn})
-    assert twin.sparse
+    calls, numbers = CALL.findall(advice), torch.tensor([[1, 2], [2, 3]])
+    layer = next(call for call in calls if "nn." in call)
+    if layer.startswith("nn."):
+        twin = eval(layer, {"nn": torch.nn})
+        assert twin.sparse
+        weight, rows = twin.weight, twin(numbers)
+    else:
+        weight = torch.ones(ROWS, 4, requires_grad=True)
+        rows = eval(layer, {"torch": torch, "weight": weight, "numbers": numbers})
     named = next((call for call in calls if call.startswith("torch.optim.")), None)
-    weight = twin.weight
     optimizer = eval(named, {"torch": torch, "weight": weight}) if named else options([weight])
-    twin(torch.tensor([[1, 2], [2, 3]])).sum().backward()
+    rows.sum().backward()
     assert weight.grad.is_sparse
     optimizer.step()
 

@@ -159,10 +159,10 @@ def test_parameters_gradients_and_states_are_known_by_name(torch):
 
 
 def test_parameters_of_no_module_get_a_name_from_their_optimizer(torch):
-    weight = torch.ones(100, requires_grad=True)
-    optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+    weights = [torch.ones(100, requires_grad=True)]
+    optimizer = torch.optim.SGD(weights, lr=0.1, momentum=0.9)
     with mx.Profiler(torch=True) as prof:
-        (weight * 2).sum().backward()
+        (weights[0] * 2).sum().backward()
         optimizer.step()
     owners = {(row["role"], row["owner"]) for row in prof.memory["at_peak"]}
     assert {("parameter", "parameter0"), ("gradient", "parameter0"), ("optimizer state", "parameter0")} <= owners
@@ -425,6 +425,24 @@ def test_a_script_whose_modules_import_pytorch_is_profiled_with_it_and_may_chang
         (tmp_path / "train.npz").unlink()
 
 
+def test_the_profile_of_a_script_that_ends_its_process_at_once_is_written(torch, tmp_path):
+    (tmp_path / "train.py").write_text("import os, torch\nemb = torch.nn.Embedding(9000, 8)\n"
+                                       "emb(torch.arange(5)).sum().backward()\nif os.fork() == 0:\n    os._exit(0)\nos.wait()\n"
+                                       "os._exit(3)\n", encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "sparsekit", "profile", "train.py"], cwd=tmp_path, capture_output=True,
+                          text=True, env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])})
+    assert done.returncode == 3
+    assert done.stderr.count("Look here first: the gradient of") == 1
+    assert (tmp_path / "train.npz").exists()
+
+
+def test_a_script_that_has_other_processes_train_is_told_of_the_command_that_follows_them(torch, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text("import torch\n", encoding="utf-8")
+    assert cli.main(["profile", "train.py"]) == 0
+    assert "Processes that a script starts are not recorded: `sparsekit fix` follows those that train" in capsys.readouterr().err
+
+
 def test_the_profile_of_a_script_in_which_all_is_sparse_says_so(torch, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("train.py").write_text("import torch\nemb = torch.nn.Embedding(9000, 8, sparse=True)\n"
@@ -432,6 +450,17 @@ def test_the_profile_of_a_script_in_which_all_is_sparse_says_so(torch, tmp_path,
     assert cli.main(["profile", "train.py"]) == 0
     assert ("Nothing to look at first: of 1 gradient of 4.10 kB or more, none is dense and mostly zero, and no sparse tensor "
             "became dense. Operators on sparse tensors move") in capsys.readouterr().err
+
+
+def test_tensors_that_only_an_optimizer_holds_have_the_names_of_their_variables_and_advice_that_keeps_them(torch):
+    table = torch.randn(9000, 8, requires_grad=True)
+    optimizer = torch.optim.SGD([table], lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        table[torch.arange(5)].square().sum().backward()
+        optimizer.step()
+    assert [row["parameter"] for row in prof.table(of="gradients").rows] == ["table"]
+    found = next(one for one in prof.advice() if one.rule == "zero_rows")
+    assert "torch.nn.functional.embedding(numbers, weight, sparse=True). SGD takes its gradient." in found.remedy
 
 
 def test_tensors_of_no_module_and_no_optimizer_have_the_names_of_their_variables(torch):

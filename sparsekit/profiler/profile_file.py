@@ -44,8 +44,8 @@ MOST_PACKED = 1100
 #: How many bytes the name of a column, its type and its length may take in a file.
 LONGEST_HEADER = 1000
 
-#: References that may not be missing: every event has a kind.
-NEEDED = {("events", "kind"), ("changes", "holding")}
+#: References that may be to no row.
+OPTIONAL = {("events", "conversion"), ("events", "made_by")}
 
 _TIME = (1980, 1, 1, 0, 0, 0)
 _ENDS = np.dtype("<i8")
@@ -221,7 +221,7 @@ class _Reader:
         if plain_kind(kind) == "text":
             least, most = 0, len(made.strings)
         elif target is not None:
-            least, most = 0 if (table, column) in NEEDED or kind.startswith("[-> arrays") else NONE, len(getattr(made, target))
+            least, most = NONE if (table, column) in OPTIONAL else 0, len(getattr(made, target))
         else:
             self._check_numbers(table, column, flat)
             return

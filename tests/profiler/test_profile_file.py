@@ -208,6 +208,28 @@ def test_a_file_that_claims_more_than_it_can_hold_is_refused(profile, path):
             load(path)
 
 
+def test_a_reference_to_no_row_is_refused_where_each_row_has_one(profile, path):
+    profile.save(path)
+    content = members(path)
+    tried, taken = 0, []
+    for name in [f"{table}.{column}" for table, columns in SCHEMA.items() for column, kind in columns.items()
+                 if "->" in kind or "text" in kind]:
+        member = next(one for one in (f"{name}.npy", f"{name}.values.npy") if one in content)
+        held = np.load(io.BytesIO(content[member])).copy()
+        if len(held):
+            held[0] = -1
+            rewritten(path, {member: held})
+            tried += 1
+            try:
+                load(path).table()._repr_mimebundle_()
+                taken.append(name)
+            except DataFileError as error:
+                assert f"{name} refers to what is not there" in str(error)  # noqa: PT017
+            rewritten(path, {member: content[member]})
+    assert tried > 30
+    assert taken == ["events.conversion", "events.made_by"]
+
+
 _numbers = st.sampled_from([0, 1, -1, 2, 3, 7, 1 << 20, 1 << 40, -1 << 40])
 
 

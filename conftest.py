@@ -34,6 +34,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTEST_ADDOPTS", None)  # .ci/run's, which this session has read; sessions that tests start have their own
     os.environ["SPARSEKIT_PROGRESS"] = "off"  # nobody's progress enters a test, and no test's enters somebody's
     plugin_of_tests("sampling").choose(another=config.getoption("--all"))
+    if importlib.util.find_spec("hypothesis"):
+        import hypothesis
+
+        hypothesis.settings.register_profile("sample", derandomize=not config.getoption("--all"))
+        hypothesis.settings.load_profile("sample")
     config.pluginmanager.register(Watchdog())
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(plugin_of_tests("left_files").LeftFiles(config))

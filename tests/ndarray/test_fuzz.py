@@ -19,7 +19,7 @@ from sparsekit.base.errors import SparsekitError
 nd, sparse = mx.nd, mx.nd.sparse
 STYPES = ("default", "csr", "row_sparse")
 TYPES = ("float16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool")
-fuzz = settings(deadline=None, max_examples=60, derandomize=True, database=None, print_blob=False,
+fuzz = settings(deadline=None, max_examples=60, database=None, print_blob=False,
                 suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large])
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -118,14 +118,15 @@ def _ways() -> dict[str, Way]:
 def _rivals(session: Session, data: Data) -> dict[str, Way]:
     """The models of rivals by name, each in a process that has the rows."""
     workers = start_rivals(session.rivals, session.stack, "estimators")
+    if not workers:
+        return {}
     parts = {"train": (data.rows, data.label), "test": (data.test_rows, data.test_label)}
     # Any: numpy's types take no arrays by name beside the option that comes after them
     arrays: dict[str, Any] = {f"{part}_{name}": array for part, (rows, label) in parts.items() for name, array in (
         ("data", rows.data), ("indices", rows.indices.astype(np.int64)), ("indptr", rows.indptr.astype(np.int64)),
         ("label", label.astype(np.float32)))}
     path = session.folder / "rows.npz"
-    if workers:
-        np.savez(path, columns=data.rows.shape[1], **arrays)
+    np.savez(path, columns=data.rows.shape[1], **arrays)
     for name, worker in workers.items():
         session.note_versions(name, worker.ask("info"))
         worker.ask("load", path)

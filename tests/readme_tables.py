@@ -60,6 +60,14 @@ MODELS = (
     ("the same, LSTM 1,024 projected to 256", "language model: 200,000 x 256, LSTM 1024"),
 )
 
+#: Rows of training to equal quality: text, file, our row, and how README names the others.
+EQUAL = (
+    ("paragraphs classified, 1,048,576 columns, best of four settings", "sklearn", "sparsekit SparseClassifier",
+     {"SGDClassifier": "scikit-learn's `SGDClassifier`", "vw": "Vowpal Wabbit", "torch": "PyTorch",
+      "LogisticRegression": "`LogisticRegression`"}),
+    ("unseen words of paragraphs ranked, 17,688 words × 32", "ranking", "sparsekit", {"implicit": "implicit"}),
+)
+
 
 def sections(name: str) -> dict[str, dict[str, Any]]:
     """The rows of a record by the heading of their section."""
@@ -145,6 +153,17 @@ def machines() -> Iterator[str]:
         yield f"| a step of 2 workers and 2 servers, {size} | {ours}; plain actors of Ray with numpy {plain} |"
 
 
+def equal() -> Iterator[str]:
+    """The rows of training to equal quality, with the times of rivals relative to ours."""
+    for text, file, own, others in EQUAL:
+        rows = next(iter(sections(file).values()))
+        said = []
+        for row, name in others.items():
+            times, single = ratios(rows, row, own)
+            said.append(f"{name} {times:#.2g}× ({single[0]:#.2g} to {single[-1]:#.2g})")
+        yield f"| {text} | {written(rows[own]['median'], 's')} | {'; '.join(said)} |"
+
+
 def compared(rows: dict[str, str]) -> str:
     """The figure of the first contender, and those of the others behind their names."""
     first, *others = rows.items()
@@ -153,7 +172,7 @@ def compared(rows: dict[str, str]) -> str:
 
 def lines() -> list[str]:
     """All rows."""
-    return [*epochs(), *operations(), *models(), *machines()]
+    return [*epochs(), *operations(), *models(), *equal(), *machines()]
 
 
 def phrases() -> Iterator[tuple[Path, str, str]]:

@@ -15,7 +15,7 @@ from ..base.errors import SparsekitError
 from ..base.optional import optional_import
 from ..examples.beside import beside
 from ..kernels import why_numpy
-from . import arrays, dist, estimators, libsvm, models, tutorial
+from . import arrays, dist, estimators, libsvm, models, ranking, tutorial
 from .harness import Bench, Report, Session
 from .rows import Around, Row, Table, Who, run_rows
 from .tutorial import Workload
@@ -357,6 +357,17 @@ BENCHES: dict[str, Bench] = {
          "the best rate that reach its accuracy."),
         "what is measured is training alone, as time of the processor with that of all threads; scikit-learn shares our process.",
         "torch: EmbeddingBag with row-sparse gradients and Adagrad, batches of 256 rows, which it takes from tensors by index.",
+        "vw: Vowpal Wabbit's own updates, a row at a time; rows are parsed beforehand.",
+        )),
+    "ranking": Bench(
+        "Measure the time in which recommenders rank the unseen words of paragraphs equally well.",
+        "Recommenders for implicit feedback, to equal order", (7, 1), ranking.measure, (
+        "Bayesian personalized ranking: a paragraph's word is to have a higher score than a word of another paragraph.",
+        ("the score is the share of pairs of an unseen word and another one that are in order; the best of each library's rates "
+         "and passes reaches it, less 0.002."),
+        "what is measured is training alone, as time of the processor with that of all threads; each in a process of its own.",
+        "sparsekit: a gluon.TrainStep with AdaGrad on row-sparse gradients, 1,024 pairs a step; the pairs are drawn with numpy.",
+        "implicit: BayesianPersonalizedRanking, plain SGD with its regularization as it comes, a pair at a time, 2 threads.",
         )),
     "gpu": Bench(
         "Measure products, optimizer steps, transfers and an epoch on ``gpu(0)``, in microseconds.",

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
     from ..base.types import Array
 
-    #: An estimator of scikit-learn's kind.
+    #: An estimator of scikit-learn's kind, or what is trained and scored as one.
     Estimator: TypeAlias = Any
+    #: What a way trains on: it has ``test_rows`` and ``test_label``.
+    Tested: TypeAlias = Any
 
-__all__ = ["measure"]
+__all__ = ["PASSES", "QUICK_PASSES", "Way", "compare", "measure", "rivals"]
 
 COLUMNS, QUICK = 2**20, 2**17
 #: Rows of a batch at most, where SGDClassifier runs as it comes.
@@ -51,7 +53,7 @@ class Way(NamedTuple):
     make: Callable[[float], Estimator]
     settings: tuple[float, ...]
     name: str
-    train: Callable[[Estimator, Data, int], float]
+    train: Callable[[Estimator, Tested, int], float]
 
 
 def _data(columns: int, target: Sequence[str] | None = ESSAYISTS) -> Data:
@@ -74,7 +76,7 @@ class _Away:
         return float(self.worker.ask("accuracy"))
 
 
-def _away(model: _Away, data: Data, passes: int) -> float:
+def _away(model: _Away, data: Tested, passes: int) -> float:
     return float(model.worker.ask("train", passes))
 
 
@@ -115,26 +117,31 @@ def _ways() -> dict[str, Way]:
     }
 
 
-def _rivals(session: Session, data: Data) -> dict[str, Way]:
-    """The models of rivals by name, each in a process that has the rows."""
-    workers = start_rivals(session.rivals, session.stack, "estimators")
-    if not workers:
-        return {}
+def _arrays(data: Data) -> dict[str, Array | int]:
+    """What rivals read."""
     parts = {"train": (data.rows, data.label), "test": (data.test_rows, data.test_label)}
-    # Any: numpy's types take no arrays by name beside the option that comes after them
-    arrays: dict[str, Any] = {f"{part}_{name}": array for part, (rows, label) in parts.items() for name, array in (
+    arrays: dict[str, Array | int] = {f"{part}_{name}": array for part, (rows, label) in parts.items() for name, array in (
         ("data", rows.data), ("indices", rows.indices.astype(np.int64)), ("indptr", rows.indptr.astype(np.int64)),
         ("label", label.astype(np.float32)))}
-    path = session.folder / "rows.npz"
-    np.savez(path, columns=data.rows.shape[1], **arrays)
+    return {"columns": data.rows.shape[1], **arrays}
+
+
+def rivals(session: Session, kind: str, arrays: Callable[[], dict[str, Array | int]], rates: tuple[float, ...]) -> dict[str, Way]:
+    """The models of rivals by name, each in a process of the script ``NAME_kind.py`` that has the arrays."""
+    workers = start_rivals(session.rivals, session.stack, kind)
+    if not workers:
+        return {}
+    path = session.folder / f"{kind}.npz"
+    given: dict[str, Any] = dict(arrays())  # Any: numpy's types take no arrays by name beside the option that comes after them
+    np.savez(path, **given)
     for name, worker in workers.items():
         session.note_versions(name, worker.ask("info"))
         worker.ask("load", path)
-    return {name: Way(partial(_Away, worker), (0.1, 0.3, 1.0, 3.0), "learning rate", _away) for name, worker in workers.items()}
+    return {name: Way(partial(_Away, worker), rates, "learning rate", _away) for name, worker in workers.items()}
 
 
-def _accuracies(way: Way, data: Data, tried: tuple[int, ...]) -> dict[tuple[int, float], float]:
-    """The accuracy on the test rows after so many passes with each setting."""
+def _scores(way: Way, data: Tested, tried: tuple[int, ...]) -> dict[tuple[int, float], float]:
+    """The score on the test rows after so many passes with each setting."""
     found = {}
     for setting in way.settings:
         estimator, before = way.make(setting), 0
@@ -145,12 +152,12 @@ def _accuracies(way: Way, data: Data, tried: tuple[int, ...]) -> dict[tuple[int,
     return found
 
 
-def _seconds(way: Way, data: Data, passes: int, setting: float) -> float:
+def _seconds(way: Way, data: Tested, passes: int, setting: float) -> float:
     """The time of the processor, with that of all threads."""
     return way.train(way.make(setting), data, passes)
 
 
-def _fewest(way: Way, data: Data, tried: tuple[int, ...], target: float) -> tuple[int, float, float]:
+def _fewest(way: Way, data: Tested, tried: tuple[int, ...], target: float) -> tuple[int, float, float]:
     """The fewest passes in which a way reaches an accuracy, with which setting, and the accuracy reached.
 
     Raises
@@ -160,7 +167,7 @@ def _fewest(way: Way, data: Data, tried: tuple[int, ...], target: float) -> tupl
     """
     most = tried[-1]
     for passes in tried:
-        found = _accuracies(way, data, (passes,))
+        found = _scores(way, data, (passes,))
         (_, setting), accuracy = max(found.items(), key=lambda one: one[1])
         if accuracy >= target:
             return passes, setting, accuracy
@@ -189,21 +196,26 @@ def _beside_sgd(session: Session, data: Data, what: str) -> None:
                f"{own.name}={setting:g}, batches of {batch}, accuracy {accuracy:.4f}")
 
 
+def compare(session: Session, ways: dict[str, Way], data: Tested, tried: tuple[int, ...], what: str, score: str) -> None:
+    """Add the time in which each way first reaches the best score of the worst of them, less a little."""
+    found = {name: _scores(way, data, tried) for name, way in ways.items()}
+    target = min(max(scores.values()) for scores in found.values()) - BELOW
+    chosen = {name: min(key for key, reached in scores.items() if reached >= target) for name, scores in found.items()}
+    facts = [f"{name}: {passes} passes, {ways[name].name}={setting:g}, best {max(found[name].values()):.4f}"
+             for name, (passes, setting) in chosen.items()]
+    session.table(f"{what}: time to {score} of {target:.4f}", "s",
+                  {name: partial(_seconds, way, data, *chosen[name]) for name, way in ways.items()}, against=next(iter(ways)),
+                  fact="; ".join(facts))
+
+
 def measure(session: Session) -> None:
     """Measure the time to equal accuracy."""
-    report, quick = session.report, session.quick
+    quick = session.quick
     data = _data(QUICK if quick else COLUMNS)
-    ways = {**_ways(), **_rivals(session, data)}
-    report.versions["sklearn"] = optional_import("sklearn", "sklearn", "sparsekit bench sklearn").__version__
-    found = {name: _accuracies(way, data, QUICK_PASSES if quick else PASSES) for name, way in ways.items()}
-    target = min(max(accuracies.values()) for accuracies in found.values()) - BELOW
-    chosen = {name: min(key for key, accuracy in accuracies.items() if accuracy >= target)
-              for name, accuracies in found.items()}
+    ways = {**_ways(), **rivals(session, "estimators", lambda: _arrays(data), (0.1, 0.3, 1.0, 3.0))}
+    session.report.versions["sklearn"] = optional_import("sklearn", "sklearn", "sparsekit bench sklearn").__version__
     rows, columns = data.rows.shape
-    facts = [f"{name}: {passes} passes, {ways[name].name}={setting:g}, best accuracy {max(found[name].values()):.4f}"
-             for name, (passes, setting) in chosen.items()]
-    session.table(f"{rows:,} paragraphs, {columns:,} columns, {data.rows.nnz / rows:.0f} values a row: time to an accuracy of "
-                  f"{target:.4f}", "s", {name: partial(_seconds, way, data, *chosen[name]) for name, way in ways.items()},
-                  against=next(iter(ways)), fact="; ".join(facts))
+    compare(session, ways, data, QUICK_PASSES if quick else PASSES,
+            f"{rows:,} paragraphs, {columns:,} columns, {data.rows.nnz / rows:.0f} values a row", "an accuracy")
     for names, what in ((ESSAYISTS, "essays against stories"), (None, "each author a class")):
         _beside_sgd(session, _data(QUICK if quick else COLUMNS, names), what)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["RIVALS", "Bench", "Contender", "Report", "Session", "Worker", "require_same", "start_own", "start_rivals",
            "take_turns"]
 
-RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn", "cupy", "numba", "fbgemm")
+RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn", "cupy", "numba", "fbgemm", "vw", "implicit")
 
 #: Seconds between two measurements, in which threads of the last one stop spinning; Intel's OpenMP spins for 0.2 s.
 PAUSE = 0.25

@@ -10,7 +10,7 @@ import pytest
 
 from sparsekit import bench
 from sparsekit.base.errors import SparsekitError
-from sparsekit.bench import harness, rows, tutorial
+from sparsekit.bench import harness, ranking, rows, tutorial
 from tests.sampling import some
 
 
@@ -131,6 +131,24 @@ def test_estimators_beside_those_of_scikit_learn(tmp_path):
     with pytest.raises(SparsekitError, match="no sklearn_estimators") as error:
         bench.main(["sklearn", "--quick", "--rival", "sklearn=python"])
     assert "torch" in error.value.hint
+
+
+@pytest.mark.thorough
+def test_recommenders_rank_unseen_items(tmp_path):
+    file = tmp_path / "figures.json"
+    assert bench.main(["ranking", "--quick", "--rounds", "1", "--json", str(file)]) == 0
+    [section] = json.loads(file.read_text())["sections"]
+    assert set(section["rows"]) == {"sparsekit"}
+    assert float(section["heading"].rpartition(" ")[2]) > 0.66  # half of the pairs would be in order by chance
+
+
+def test_ranking_draws_no_item_that_the_user_has():
+    data = ranking._data()
+    drawn = data.drawn(np.random.default_rng(1), data.keys)
+    assert len(drawn) > 0.9 * data.keys.size
+    assert not np.isin(drawn[:, 0] * data.items + drawn[:, 2], data.keys).any()
+    assert np.isin(drawn[:, 0] * data.items + drawn[:, 1], data.keys).all()
+    assert not np.isin(data.test_rows[:, 0] * data.items + data.test_rows[:, 1], data.keys).any()
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["checked_versions", "layout_differs", "unknown_versions"]
 
 #: Versions whose layout was checked: ``tests/core/test_layout_guard.py`` passed there.  A version joins when it passes there too.
-PYTHONS, NUMPYS = {(3, 11), (3, 12), (3, 13)}, {(2, 3), (2, 4), (2, 5)}
+PYTHONS, NUMPYS = {(3, 11), (3, 12), (3, 13), (3, 14)}, {(2, 3), (2, 4), (2, 5)}
 
 #: The version of numpy's C interface, which fixes the structure of arrays for every compiled package.
 INTERFACE = 0x2000000

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -264,6 +265,16 @@ def test_large_batches_come_in_shared_memory_and_belong_to_the_caller(loader):
         np.testing.assert_array_equal(second.asnumpy(), 2 * values[32:])
         assert not first.asnumpy().any()
     assert len(os.listdir("/proc/self/fd")) <= before + 2
+
+
+def test_large_batches_come_whatever_sockets_wait_by_default(loader):
+    made = loader(ArrayDataset(np.ones((64, 5000), np.float32), np.arange(64)).transform(functions.double), 16, num_workers=1)
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(0.001)
+    try:
+        assert sum(float(x.asnumpy().sum()) for x, _ in made) == 2 * 64 * 5000
+    finally:
+        socket.setdefaulttimeout(before)
 
 
 def test_processes_end_with_the_loader():

@@ -18,6 +18,7 @@ import multiprocessing
 import os
 import random
 import signal
+import socket
 import sys
 import time
 import traceback
@@ -54,8 +55,8 @@ ALIGNMENT = 64
 #: Requests that a worker has at a time.  Its answers are small, so the pipe takes them before they are read; without
 #: shared memory an answer may fill the pipe, and two processes that both write would deadlock.
 UNANSWERED = 2 if has_anonymous_files() else 1
-#: Whose functions take other types of pipes on Windows, where they are not called.
-_handles: Any = reduction
+#: Some of whose functions Windows lacks, where they are not called.
+_sockets: Any = socket
 #: Seconds that a worker gets to end by itself.
 PATIENCE = 1.0
 
@@ -111,6 +112,16 @@ def _shared(buffers: list[Any]) -> tuple[int, list[tuple[int, int]]]:
     return descriptor, places
 
 
+def _socket_of(pipe: Connection) -> socket.socket:
+    """The socket that a pipe is, for what it cannot send itself.
+
+    ``multiprocessing.reduction.send_handle`` waits for an answer since Python 3.14, before which requests may stand in the pipe.
+    """
+    way = socket.fromfd(pipe.fileno(), _sockets.AF_UNIX, socket.SOCK_STREAM)
+    way.setblocking(True)  # a default timeout of the program's sockets is not for this
+    return way
+
+
 def _send(pipe: Connection, ticket: int, value: object) -> None:
     """Hand a batch over."""
     head, buffers = _packed(value)
@@ -120,7 +131,8 @@ def _send(pipe: Connection, ticket: int, value: object) -> None:
     descriptor, places = _shared(buffers)
     try:
         pipe.send((ticket, head, None, places))
-        _handles.send_handle(pipe, descriptor, os.getppid())
+        with _socket_of(pipe) as way:
+            _sockets.send_fds(way, [b"\0"], [descriptor])
     finally:
         os.close(descriptor)
 
@@ -129,7 +141,8 @@ def _received(pipe: Connection) -> tuple[int, Any]:
     """Receive a ticket and its result: a batch, or a ``_Failure``."""
     ticket, head, buffers, places = pipe.recv()
     if places is not None:
-        descriptor = _handles.recv_handle(pipe)
+        with _socket_of(pipe) as way:
+            _, [descriptor], *_ = _sockets.recv_fds(way, 1, 1)
         try:
             memory = memoryview(mmap.mmap(descriptor, 0))
         finally:

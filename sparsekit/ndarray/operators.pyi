@@ -508,9 +508,6 @@ def choose_element_0index(data: NDArray, index: NDArray, axis: int | Sequence[in
 def clip(data: NDArray, a_min: float, a_max: float, *, out: _Out = None, name: str | None = None) -> NDArray:
     """Values bounded to a_min … a_max."""
 
-def col2im(data: NDArray, output_size: int | Sequence[int], kernel: int | Sequence[int], stride: int | Sequence[int] = (), dilate: int | Sequence[int] = (), pad: int | Sequence[int] = (), *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Add up patches to an image: the adjoint of ``im2col``. Overlapping values are summed."""
-
 @overload
 def concat(*data: CSRNDArray | Sequence[CSRNDArray], dim: int = 1, num_args: int | None = None, out: _Out = None, name: str | None = None) -> CSRNDArray: ...
 @overload
@@ -705,9 +702,6 @@ def identity(data: CSRNDArray, *, out: _Out = None, name: str | None = None) -> 
 @overload
 def identity(data: NDArray, *, out: _Out = None, name: str | None = None) -> NDArray:
     """A copy."""
-
-def im2col(data: NDArray, kernel: int | Sequence[int], stride: int | Sequence[int] = (), dilate: int | Sequence[int] = (), pad: int | Sequence[int] = (), *, out: _Out = None, name: str | None = None) -> NDArray:
-    """Extract the patches of an image that a kernel covers, as columns."""
 
 def khatri_rao(*args: NDArray | Sequence[NDArray], out: _Out = None, name: str | None = None) -> NDArray:
     """The Khatri-Rao product: each column is the Kronecker product of the corresponding columns of the matrices."""

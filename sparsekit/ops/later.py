@@ -29,8 +29,8 @@ LATER = {
         "_boolean_mask_backward _contrib_boolean_mask",
     "ops.neural.ctc":
         "CTCLoss _contrib_CTCLoss _contrib_ctc_loss ctc_loss",
-    "ops.neural.im2col":
-        "Crop col2im im2col",
+    "ops.indexing.crop":
+        "Crop",
     "ops.linear_algebra.linalg":
         "_apart _linalg_det _linalg_gelqf _linalg_inverse _linalg_potrf _linalg_potri _linalg_slogdet _linalg_syevd "
         "_linalg_syrk _linalg_trmm _linalg_trsm linalg_det linalg_gelqf linalg_inverse linalg_potrf linalg_potri linalg_slogdet "

@@ -273,9 +273,6 @@ def choose_element_0index(data: Symbol | None = None, index: Symbol | None = Non
 def clip(data: Symbol | None = None, a_min: float = ..., a_max: float = ..., *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Values bounded to a_min … a_max."""
 
-def col2im(data: Symbol | None = None, output_size: int | Sequence[int] = ..., kernel: int | Sequence[int] = ..., stride: int | Sequence[int] = (), dilate: int | Sequence[int] = (), pad: int | Sequence[int] = (), *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Add up patches to an image: the adjoint of ``im2col``. Overlapping values are summed."""
-
 def concat(*data: Symbol | Sequence[Symbol], dim: int = 1, num_args: int | None = None, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """Arrays joined along the axis ``dim``; all other sizes are equal."""
 
@@ -374,9 +371,6 @@ def hard_sigmoid(data: Symbol | None = None, alpha: float = 0.2, beta: float = 0
 
 def identity(data: Symbol | None = None, *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """A copy."""
-
-def im2col(data: Symbol | None = None, kernel: int | Sequence[int] = ..., stride: int | Sequence[int] = (), dilate: int | Sequence[int] = (), pad: int | Sequence[int] = (), *, name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
-    """Extract the patches of an image that a kernel covers, as columns."""
 
 def khatri_rao(*args: Symbol | Sequence[Symbol], name: str | None = None, attr: dict[str, str] | None = None, out: _Out = None) -> Symbol:
     """The Khatri-Rao product: each column is the Kronecker product of the corresponding columns of the matrices."""

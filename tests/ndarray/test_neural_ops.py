@@ -156,15 +156,3 @@ def test_activations_that_are_kept_sparse(case):
     mx.nd.IdentityAttachKLSparseReg(data, average)
     assert average.asnumpy().tolist() == before.tolist()  # only training moves it
     refused(mx.ShapeError, "moving_avg", mx.nd.IdentityAttachKLSparseReg, data, mx.nd.ones((2,)))
-
-
-@pytest.mark.parametrize("shape", [(2, 3, 7), (2, 3, 4, 5), (1, 2, 3, 4, 5)])
-def test_columns_of_images_of_any_number_of_axes(shape):
-    """col2im is the adjoint of im2col, and a kernel of all ones makes sums of blocks."""
-    x = mx.nd.array(np.arange(np.prod(shape)).reshape(shape) % 7 - 2)
-    kernel = (2,) * (len(shape) - 2)
-    columns = mx.nd.im2col(x, kernel=kernel, pad=(1,) * len(kernel))
-    weight = mx.nd.array(np.sin(np.arange(columns.size)).reshape(columns.shape))
-    image = mx.nd.col2im(weight, output_size=shape[2:], kernel=kernel, pad=(1,) * len(kernel))
-    np.testing.assert_allclose((columns * weight).sum().asscalar(), (x * image).sum().asscalar(), rtol=1e-4)
-    refused(mx.ShapeError, "kernel", lambda: mx.nd.im2col(x, kernel=(2,) * (len(kernel) + 1)))

@@ -136,32 +136,6 @@ def _dense(x, weight, *bias, num_hidden, no_bias, flatten):
 
 add("FullyConnected", _dense)
 
-# blocks of images
-
-
-def _columns(x, kernel, stride, dilate, pad):
-    axes = len(kernel)
-    stride, dilate, pad = stride or (1,) * axes, dilate or (1,) * axes, pad or (0,) * axes
-    padded = np.pad(x, [(0, 0), (0, 0), *((width, width) for width in pad)])
-    blocks = [(padded.shape[2 + axis] - dilate[axis] * (kernel[axis] - 1) - 1) // stride[axis] + 1 for axis in range(axes)]
-    made = []
-    for channel in range(x.shape[1]):
-        for point in np.ndindex(*kernel):
-            made.append([padded[(slice(None), channel, *(
-                block[axis] * stride[axis] + point[axis] * dilate[axis] for axis in range(axes)))]
-                for block in np.ndindex(*blocks)])
-    return np.moveaxis(np.array(made), -1, 0)
-
-
-def _from_columns(g, output_size, kernel, **attrs):
-    channels = g.shape[1] // int(np.prod(kernel))
-    image = np.zeros((g.shape[0] if g.ndim > 2 else 1, channels, *output_size))
-    return derivative(lambda x: _columns(x, kernel, **attrs), [image], 0, g, 1.0)
-
-
-add("im2col", _columns)
-add("col2im", _from_columns)
-
 
 def _crop(x, *like, offset, h_w, center_crop, num_args):
     height, width = like[0].shape[2:] if like else h_w

@@ -10,6 +10,7 @@ import re
 import runpy
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,44 @@ def allows_pickle(node: ast.AST) -> bool:
     return isinstance(node, ast.keyword) and node.arg == "allow_pickle" and getattr(node.value, "value", None) is True
 
 
+def swaps_a_class(node: ast.AST) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    return any(isinstance(part, ast.Attribute) and part.attr == "__class__" for target in targets for part in ast.walk(target))
+
+
+def of_the_standard_library(modules: dict[str, str], node: ast.AST) -> bool:
+    """Whether a private attribute of a module is asked for."""
+    inner = node
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    return (isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
+            and isinstance(inner, ast.Name) and inner.id in modules and f"{modules[inner.id]}.{node.attr}" not in DOCUMENTED)
+
+
+#: Names with an underscore in front that Python documents.
+DOCUMENTED = {"os._exit", "sys._getframe", "sys._current_frames", "ssl._create_unverified_context"}
+#: Where private names are used, each behind a list of versions that were checked, or only by type checkers.
+BEHIND_A_LIST = {"sparsekit/base/signal_safe.py", "sparsekit/base/layout.py", "sparsekit/core/table/numpy_calls.py",
+                 "sparsekit/cli.py", "sparsekit/core/function.py"}
+
+
+def test_private_names_of_python_and_numpy_stay_behind_lists_of_versions(parsed):
+    found = set()
+    for path, nodes in parsed.items():
+        imports = [node for node in nodes if isinstance(node, ast.Import)]
+        froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and not node.level and node.module != "__future__"]
+        outside = sys.stdlib_module_names | {"numpy", "ray"}
+        modules = {(alias.asname or alias.name).partition(".")[0]: alias.name for node in imports for alias in node.names
+                   if alias.name.partition(".")[0] in outside}
+        private = any(of_the_standard_library(modules, node) for node in nodes) or any(
+            alias.name.startswith("_") and alias.name != "_thread" for node in imports for alias in node.names) or any(
+            alias.name.startswith("_") for node in froms if (node.module or "").partition(".")[0] in outside
+            for alias in node.names)
+        if private and named(path).startswith("sparsekit/"):
+            found.add(named(path))
+    assert found <= BEHIND_A_LIST
+
+
 #: The modules that may unpickle.  One reads compiled code, which is run in any case, from folders of kernels.  To the others come
 #: messages from processes of their own job, of which Ray unpickles all else, or that ``try_fixes`` has started; none reads what a
 #: user could have from elsewhere.
@@ -115,7 +154,7 @@ READS_CODE = {imports_pickle: {"sparsekit/kernels/cpu/kept.py", "sparsekit/dist/
                                "sparsekit/fixes/runner.py", "sparsekit/fixes/send.py"}}
 
 
-@pytest.mark.parametrize("unwanted", [raises_bare_not_implemented, imports_pickle, allows_pickle])
+@pytest.mark.parametrize("unwanted", [raises_bare_not_implemented, imports_pickle, allows_pickle, swaps_a_class])
 def test_modules_do_not_hold(parsed, unwanted):
     found = [f"{named(path)}:{node.lineno}" for path, nodes in parsed.items() for node in nodes
              if unwanted(node) and named(path) not in READS_CODE.get(unwanted, ())]

@@ -15,6 +15,9 @@ __all__ = ["acting", "free_import_locks", "undisturbed"]
 
 T = TypeVar("T")
 
+#: Versions of Python whose import locks were looked at; with others they stay as an interrupt leaves them.
+CHECKED = {(3, 11), (3, 12), (3, 13), (3, 14)}
+
 #: Python's locks of the modules that are being imported: weak references, by the modules' names.
 _module_locks: dict[str, Callable[[], Any]] = vars(_frozen_importlib).get("_module_locks", {})  # Any: importlib's own class
 
@@ -46,7 +49,7 @@ def free_import_locks() -> None:
     Python takes and releases its import locks in Python code.  An interrupt between taking one and the ``try`` that
     releases it leaves it taken.  The thread itself can take it again, but every other thread waits for it forever.
     """
-    if not _module_locks and not _imp.lock_held():
+    if sys.version_info[:2] not in CHECKED or not (_module_locks or _imp.lock_held()):
         return
     importing = set()  # these locks belong to imports that have not ended
     frame = sys._getframe().f_back

@@ -138,11 +138,17 @@ class _Joined:
 def _join(request: Request, pipe: str | int) -> None:
     runner.answer_to(pipe)
     watch = _watch_for(request)
-    read, code = runpy._get_code_from_file, watch.main.__code__  # type: ignore[attr-defined]  # by which it imports the script
+    imported = runpy.run_path  # by which multiprocessing imports the script
 
-    def edited(*given: object) -> object:  # object: before Python 3.12 the code and the path
-        return code if isinstance(read(*given), types.CodeType) else (code, request.script)
-    runpy._get_code_from_file = edited  # type: ignore[attr-defined]  # as above
+    # object: anything
+    def edited(path: str, init_globals: dict[str, Any] | None = None, run_name: str | None = None) -> dict[str, Any]:
+        if not os.path.samefile(path, request.script):
+            return imported(path, init_globals, run_name or "<run_path>")
+        module = sys.modules[run_name or "<run_path>"] = types.ModuleType(run_name or "<run_path>")
+        vars(module).update(init_globals or {}, __file__=path)
+        exec(watch.main.__code__, vars(module))
+        return vars(module)
+    runpy.run_path = edited  # type: ignore[assignment]  # it is called with these arguments
     multiprocessing.util.Finalize(None, watch.ended, (None,), exitpriority=1000)
 
 

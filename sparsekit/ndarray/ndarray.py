@@ -81,6 +81,12 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         raise UnsupportedError(f"{type(self).__name__} is not constructed directly.",
                                hint="use mx.nd.array, mx.nd.sparse.csr_matrix or mx.nd.sparse.row_sparse_array.")
 
+    if not TYPE_CHECKING:  # type checkers are to know what an array does not have
+        def __getattr__(self, name: str) -> Any:  # Any: a store
+            # An array lends its store while its rows miss steps of an exact lazy update (``optimizer.missed``).
+            missed = self._layout.missed if name == "_store" else None
+            return object.__getattribute__(self, name) if missed is None else missed.up_to_date(self)
+
     # what it is
 
     @property
@@ -91,7 +97,8 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
     @property
     def dtype(self) -> DType:
         """Element type."""
-        return self._store.dtype
+        missed = self._layout.missed
+        return self._store.dtype if missed is None else missed.store_of(self).dtype
 
     @property
     def context(self) -> Context:
@@ -108,17 +115,18 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return len(self._store.shape)
+        return len(self._layout.shape)
 
     @property
     def size(self) -> int:
         """Number of elements, absent zeros of a sparse array counted."""
-        return math.prod(self._store.shape)
+        return math.prod(self._layout.shape)
 
     @property
     def nbytes(self) -> int:
         """Bytes that the components take together."""
-        return int(self._store.nbytes)
+        missed = self._layout.missed
+        return int((self._store if missed is None else missed.store_of(self)).nbytes)
 
     @property
     def T(self) -> NDArray:

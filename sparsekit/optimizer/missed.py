@@ -5,8 +5,8 @@ A dense optimizer also changes rows without a gradient: weight decay shrinks the
 was exact.  Steps without a gradient are linear in weight and momentum, so many of them are one small matrix, and a row that
 is needed again is brought up to date at once.
 
-The arrays of weight and states are of a class whose store brings all rows up to date when it is read, so that whatever reads
-them gets exact values.  Operators that name the rows they read (``dot`` with a csr array, ``Embedding``, ``take``,
+The arrays of weight and states lend their stores to a ``Missed``, which brings all rows up to date when one is read, so that
+whatever reads them gets exact values.  Operators that name the rows they read (``dot`` with a csr array, ``Embedding``, ``take``,
 ``sparse_retain``) bring up to date only these.
 """
 
@@ -16,13 +16,13 @@ import functools
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.errors import UnsupportedError
 from ..core import hooks
-from ..core.arrays import Layout, layout_of, wrap
+from ..core.arrays import Layout, wrap
 from ..core.dispatch import invoke
 from ..core.op import Call, Op
 from ..ndarray.ndarray import NDArray
@@ -238,47 +238,11 @@ class _Waiting(Layout):
         self.missed = missed
 
 
-_slot: Any = NDArray._store  # Any: a slot, which the classes below hide
-
-
-def _held(array: ArrayObject) -> Store:
-    """The store of an array, whatever its rows have missed."""
-    found: Store = _slot.__get__(array)
-    return found
-
-
-@functools.cache
-def _waiting_class(cls: type[NDArray]) -> type[NDArray]:
-    """The class of arrays of a class whose store, when it is read, has all rows up to date."""
-
-    def read(array: NDArray) -> Store:
-        array._layout.missed.catch_up()
-        return _held(array)
-
-    # Any: members of a class
-    held: dict[str, Any] = {name: property(functools.partial(_of_store, name)) for name in ("dtype", "nbytes")}
-    held["ndim"] = property(lambda array: len(array.shape))
-    held["size"] = property(lambda array: math.prod(array.shape))
-    held.update(__slots__=(), _store=property(read, _replace),
-                __module__=cls.__module__, __doc__=cls.__doc__)
-    return type(cls.__name__, (cls,), held)
-
-
-def _replace(array: NDArray, value: Store) -> None:
-    """Give an array another store: what its rows have missed is of the one it had."""
-    array._layout.missed.release()
-    array._store = value
-
-
-def _of_store(name: str, array: NDArray) -> object:  # object: its property of that name
-    return getattr(_held(array), name)
-
-
 def _plain(array: NDArray) -> NDArray:
     """Another array object of the same buffers, whose rows do not wait."""
-    made: NDArray = wrap(_held(array), array._layout.ctx)
-    made._seen = array._seen
-    return made
+    plain: NDArray = wrap(array._store, array._layout.ctx)
+    plain._seen = array._seen
+    return plain
 
 
 class Missed:
@@ -309,29 +273,37 @@ class Missed:
         self._lock = threading.RLock()
         for array in self.arrays:
             array._layout = _Waiting(array._layout, self)
-            array.__class__ = _waiting_class(type(array))  # type: ignore[arg-type]  # classes are hashable
+            del array._store  # whoever reads it asks ``up_to_date``
 
     def fits(self, op: Op, attrs: Attrs, arrays: Sequence[NDArray]) -> bool:
-        """Whether it is of these arrays, and of steps of this kind."""
+        """Whether it is of these arrays, none of which has been given another store, and of steps of this kind."""
         return (op is self.op and self._key == self.kind.key_of(attrs) and len(arrays) == len(self.arrays)
-                and all(one is other for one, other in zip(arrays, self.arrays, strict=True)))
+                and all(array is known and array._layout.missed is self
+                        for array, known in zip(arrays, self.arrays, strict=True)))
 
     def release(self) -> None:
         """Bring all rows up to date, and let the arrays be ordinary ones."""
         self.catch_up()
-        for array in self.arrays:
-            array.__class__ = type(array).__bases__[0]
-            array._layout = layout_of(array._store, array._layout.ctx)
+        for array, plain in zip(self.arrays, self.plain, strict=True):
+            if array._layout.missed is self:
+                array._store = plain._store
+                array._layout = plain._layout
 
     def store_of(self, array: ArrayObject) -> Store:
         """The store of one of the arrays, whatever its rows have missed."""
-        return _held(array)
+        store: Store = next(plain._store for known, plain in zip(self.arrays, self.plain, strict=True) if known is array)
+        return store
+
+    def up_to_date(self, array: ArrayObject) -> Store:
+        """The store of one of the arrays, with all rows up to date."""
+        self.catch_up()
+        return self.store_of(array)
 
     def store_for(self, call: Call, inputs: Sequence[ArrayObject], place: int) -> Store:
         """The store of an input of an operator, with the rows up to date that it reads."""
         rows_of = call.op.rows_read.get(place)
         self.catch_up(None if rows_of is None else rows_of(inputs, call.attrs, self.last.shape[0]))
-        return _held(inputs[place])
+        return self.store_of(inputs[place])
 
     def store_in(self, program: CachedOp, slot: int, arrays: Sequence[ArrayObject]) -> Store:
         """The store of an input of a program, with the rows up to date that the program reads."""
@@ -344,10 +316,10 @@ class Missed:
                     rows_of is not None and all(one in array_of for one in step.inputs)) else None
                 if rows is None:
                     self.catch_up()
-                    return _held(array_of[slot])
+                    return self.store_of(array_of[slot])
                 found.append(rows)
         self.catch_up(np.concatenate(found) if found else None)
-        return _held(array_of[slot])
+        return self.store_of(array_of[slot])
 
     def add(self, attrs: Attrs, rows: Array) -> None:
         """Count a step that has been made of these rows, which are up to date, and that all others miss."""
@@ -407,11 +379,13 @@ def exact_step(optimizer: Optimizer, op: Op, index: Index, arrays: tuple[NDArray
     weight, grad, *rest = arrays
     half = weight if "weight32" in op.inputs else None
     held = (weight, *rest) if half is None else (rest[-1], *rest[:-1], weight)
-    missed: Missed | None = weight._layout.missed
     sparse = grad.stype == "row_sparse"
-    if missed is not None and not missed.fits(op, attrs, held):
-        missed.release()
+    missed: Missed | None = weight._layout.missed
+    if missed is None or not missed.fits(op, attrs, held):
         missed = None
+        for array in held:
+            if array._layout.missed is not None:
+                array._layout.missed.release()
     if missed is None:
         if not sparse:
             return optimizer._invoke(op, index, arrays, {**attrs, "lazy_update": False})

@@ -189,9 +189,21 @@ def test_a_dense_gradient_and_a_change_of_settings():
     updater(0, mx.nd.array(everywhere, dtype="float64"), weight)
     expected, _ = dense_sgd(start, [*map(dense, grads), everywhere], np.full(31, 0.1), 0.05, 0.9)
     np.testing.assert_allclose(weight.asnumpy(), expected, rtol=1e-9, atol=1e-12)
-    assert type(weight).__name__ == "NDArray"
+    assert type(weight) is mx.nd.NDArray
     assert "NDArray" in repr(weight)
     assert (copy.copy(weight).asnumpy() == weight.asnumpy()).all()
+
+
+def test_what_an_array_lacks_and_what_fails_in_it_is_said_as_python_says_it(monkeypatch):
+    _, weight, _ = train("sgd", {"wd": 0.05, "momentum": 0.9}, gradients(3), np.full(3, 0.1))
+    for array in (weight, mx.nd.ones((2,))):
+        with pytest.raises(AttributeError, match="'NDArray' object has no attribute 'shpae'") as error:
+            _ = array.shpae
+        assert (error.value.name, error.value.obj) == ("shpae", array)  # of which Python makes "Did you mean: 'shape'?"
+        with monkeypatch.context() as patch:
+            patch.setattr(mx.nd.NDArray, "T", property(lambda array: array.shape.lost))
+            with pytest.raises(AttributeError, match="'tuple' object has no attribute 'lost'"):
+                _ = array.T
 
 
 @pytest.mark.parametrize("name", ["adam", "nag", "adagrad", "ftrl", "rmsprop", "lars", "lamb", "lbsgd", "signum", "groupadagrad"])

@@ -82,7 +82,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
                                hint="use mx.nd.array, mx.nd.sparse.csr_matrix or mx.nd.sparse.row_sparse_array.")
 
     if not TYPE_CHECKING:  # type checkers are to know what an array does not have
-        def __getattr__(self, name: str) -> Any:  # Any: a store
+        def __getattr__(self, name: str) -> object:  # object: a store
             # An array lends its store while its rows miss steps of an exact lazy update (``optimizer.missed``).
             missed = self._layout.missed if name == "_store" else None
             return object.__getattribute__(self, name) if missed is None else missed.up_to_date(self)

@@ -374,5 +374,7 @@ print(last)
 """
 
 
+@pytest.mark.xfail(sys.version_info[:2] == (3, 14), strict=False,
+                   reason="an interrupt may come before the body of with lock: https://github.com/python/cpython/issues/148874")
 def test_an_interrupted_import_leaves_no_lock_for_which_other_threads_wait():
     assert 40 < int(programs.run(IMPORT_LOCKS, timeout=400).check()) < 1000

@@ -12,7 +12,7 @@ from ..base import rng
 from ..base.changes import changes
 from ..base.config import config
 from ..base.entry import entry_classes
-from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, UnsupportedError, expected
+from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, SparsekitError, UnsupportedError, expected
 from ..base.faults import is_a_handlers
 from ..base.forking import load
 from ..base.nested import Opaque, flatten, restore
@@ -286,7 +286,7 @@ class TrainStep:
             whole = StepProgram(tracer, traced, held, variables, F, clip, clipped)
         except GradientError:
             raise
-        except Exception as error:
+        except SparsekitError as error:
             rules = [step.call.op.gradient_function for step in tracer.steps]
             if is_a_handlers(error, [rule for rule in rules if rule is not None]):
                 raise

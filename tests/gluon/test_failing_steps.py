@@ -11,6 +11,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import program
+from sparsekit.gluon import train_step
 from tests.calls import refused
 
 from .blocks import Loss
@@ -190,3 +191,14 @@ def arrays_of(twin):
         held = () if state is None else state if isinstance(state, tuple) else (state,)
         found.append([one.asnumpy().copy() for one in (parameter.data(), *held)])
     return found
+
+
+@pytest.mark.parametrize("error", [AttributeError, AssertionError, KeyError, TypeError])
+def test_a_fault_of_the_library_while_a_step_is_compiled_looks_like_one(monkeypatch, error):
+    """It does not become a reason why the step runs operator by operator."""
+    twin = Twin(True, Linear, "adam")
+    batches = list(sparse_batches(5))
+    monkeypatch.setattr(train_step.StepProgram, "__init__", lambda *given: (_ for _ in ()).throw(error("planted")))
+    with pytest.raises(mx.base.errors.InternalError, match="planted"):
+        for data, label in batches:
+            twin.step(data, label)

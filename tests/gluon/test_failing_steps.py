@@ -197,8 +197,14 @@ def arrays_of(twin):
 def test_a_fault_of_the_library_while_a_step_is_compiled_looks_like_one(monkeypatch, error):
     """It does not become a reason why the step runs operator by operator."""
     twin = Twin(True, Linear, "adam")
-    batches = list(sparse_batches(5))
-    monkeypatch.setattr(train_step.StepProgram, "__init__", lambda *given: (_ for _ in ()).throw(error("planted")))
-    with pytest.raises(mx.base.errors.InternalError, match="planted"):
-        for data, label in batches:
+
+    def planted(*given):
+        raise error("planted")
+
+    def train():
+        for data, label in sparse_batches(5):
             twin.step(data, label)
+
+    monkeypatch.setattr(train_step.StepProgram, "__init__", planted)
+    with pytest.raises(mx.base.errors.InternalError, match="planted"):
+        train()

@@ -177,7 +177,7 @@ class _Reader:
         self.source = source
         if not isinstance(document, dict):
             raise self._wrong(f"holds a {type(document).__name__}, not the nodes of a graph")
-        self.given, self.document = self._need(document, "nodes", list), document
+        self.descriptions, self.document = self._need(document, "nodes", list), document
         self.nodes: list[SymbolNode] = []
         #: Whether a size of 0 in the document is unknown, which -1 says where zero is a size.
         self.renames_zero = meaning.zero_is_a_size and not _is_np_shape(document)
@@ -192,7 +192,7 @@ class _Reader:
         return value
 
     def heads(self) -> list[Entry]:
-        for number, described in enumerate(self.given):
+        for number, described in enumerate(self.descriptions):
             if not isinstance(described, dict):
                 raise self._wrong(f"has a {type(described).__name__} for node {number}")
             name = self._need(described, "name", str)
@@ -287,7 +287,7 @@ class _Reader:
             raise self._wrong(f"has {str(entry)[:60]!r} as an input of {where}", "an input is [node, output, version].")
         number, place = entry[:2]
         if not 0 <= number < count:
-            later = 0 <= number < len(self.given)
+            later = 0 <= number < len(self.descriptions)
             raise self._wrong(f"has {where} depend on node {number}, which " + (
                 "comes later, so that the graph has a cycle or is out of order" if later else "does not exist"),
                 "each node comes after its inputs.")

@@ -36,13 +36,13 @@ class _Knowledge:
 
     def __init__(self, nodes: Sequence[SymbolNode], lenient: bool = False) -> None:
         self.nodes, self.lenient = nodes, lenient
-        self.known: dict[Entry, Partial] = {}
+        self.shapes: dict[Entry, Partial] = {}
         self.said: dict[Entry, str] = {}
         self.changed = False
 
     def learn(self, entry: Entry, shape: Partial, source: str) -> None:
         """Add to what is known of an entry; an error for a contradiction names both operators."""
-        before = self.known.get(entry)
+        before = self.shapes.get(entry)
         if shape is None or shape == before:
             return
         try:
@@ -51,7 +51,7 @@ class _Knowledge:
             raise ShapeError(f"{entry[0].name} has shape {to_user(before)} by {self.said[entry]}, and {to_user(shape)} by "
                              f"{source}.", hint="the two operators need the same shape; check their inputs and sizes.") from None
         if after != before:
-            self.known[entry], self.said[entry], self.changed = after, source, True
+            self.shapes[entry], self.said[entry], self.changed = after, source, True
 
     def described(self, node: SymbolNode) -> str:
         """The inputs of a node: what each is called, its shape, where it comes from, and which operator decided it."""
@@ -59,7 +59,7 @@ class _Knowledge:
         for name, entry in zip(node.input_names(), node.inputs, strict=False):
             said = self.said.get(entry, "")
             by = f" (which {said} needs)" if entry[0].call is None and said.endswith(")") and said != _calls(node) else ""
-            inputs.append(f"{name} {to_user(self.known.get(entry))} from {entry[0].name}{by}")
+            inputs.append(f"{name} {to_user(self.shapes.get(entry))} from {entry[0].name}{by}")
         return ", ".join(inputs)
 
     def visit(self, node: SymbolNode) -> None:
@@ -72,10 +72,10 @@ class _Knowledge:
 
     def _visit(self, node: SymbolNode) -> None:
         call: Any = node.call
-        ins = [self.known.get(entry) for entry in node.inputs]
+        ins = [self.shapes.get(entry) for entry in node.inputs]
         if not all(map(complete, ins)):
             self._guess(node, ins)
-            ins = [self.known.get(entry) for entry in node.inputs]
+            ins = [self.shapes.get(entry) for entry in node.inputs]
         if all(map(complete, ins)):
             outputs = self._infer(node, ins)
         else:
@@ -97,9 +97,9 @@ class _Knowledge:
     def _output(self, node: SymbolNode) -> Partial:
         """What is known of the first output; of equal parts, what is known of any of them."""
         call: Any = node.call
-        shape = self.known.get((node, 0))
+        shape = self.shapes.get((node, 0))
         for place in range(1, call.outputs if call.op.name == "SliceChannel" else 1):
-            shape = merged(shape, self.known.get((node, place)))
+            shape = merged(shape, self.shapes.get((node, place)))
         return shape
 
     def _infer(self, node: SymbolNode, ins: list[Any]) -> Sequence[Partial] | None:
@@ -182,10 +182,10 @@ def shapes_of(heads: Iterable[Entry], variable_shapes: dict[SymbolNode, Partial]
         knowledge.changed = False
         for node in operators:
             knowledge.visit(node)
-        if not all(complete(knowledge.known.get((node, 0))) for node in nodes):
+        if not all(complete(knowledge.shapes.get((node, 0))) for node in nodes):
             for node in reversed(operators):
                 knowledge.visit(node)
-    return knowledge.known
+    return knowledge.shapes
 
 
 # element types

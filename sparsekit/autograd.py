@@ -182,7 +182,7 @@ def grad(heads: Sequence[NDArray] | NDArray, variables: NDArray | Sequence[Any],
     GradientError
         If a variable was not recorded, or the heads do not depend on it.
     """
-    entries, given = head_gradients(_list(heads), None if head_grads is None else _list(head_grads))
+    entries, seeds = head_gradients(_list(heads), None if head_grads is None else _list(head_grads))
     wanted: list[Any] = []
     require_arrays(_list(variables), "A variable")
     for variable in _list(variables):
@@ -191,11 +191,12 @@ def grad(heads: Sequence[NDArray] | NDArray, variables: NDArray | Sequence[Any],
                                 hint="call attach_grad() on it before recording.")
         wanted.append(variable._entry)
     with _Switch(create_graph, train_mode):
-        found: dict[Any, Any] = _backward(entries, given, F, wrap, create_graph if retain_graph is None else retain_graph, wanted)
-    missing = [place for place, entry in enumerate(wanted) if found.get(entry) is None]
+        by_entry: dict[Any, Any] = _backward(entries, seeds, F, wrap, create_graph if retain_graph is None else retain_graph,
+                                             wanted)
+    missing = [place for place, entry in enumerate(wanted) if by_entry.get(entry) is None]
     if missing:
         raise GradientError(f"The heads do not depend on variable {missing[0]}.", hint="leave it out, or use it.")
-    gradients = [found[entry] for entry in wanted]
+    gradients = [by_entry[entry] for entry in wanted]
     if not create_graph or hooks.state.tracing:
         return gradients
     return [_recorded(gradient, variable) for gradient, variable in zip(gradients, _list(variables), strict=True)]
@@ -205,9 +206,9 @@ def _recorded(gradient: NDArray, variable: NDArray) -> NDArray:
     """The gradient as a recorded array: that of a linear function depends on no variable, and has gradients of zeros."""
     if gradient._entry is not None:
         return gradient
-    node = CustomNode(lambda given: [F.zeros_like(variable.detach())], (variable._entry,), 1, gradient._ctx)
-    made: NDArray = wrap(gradient._store, gradient._ctx, (node, 0))
-    return made
+    node = CustomNode(lambda gradients: [F.zeros_like(variable.detach())], (variable._entry,), 1, gradient._ctx)
+    array: NDArray = wrap(gradient._store, gradient._ctx, (node, 0))
+    return array
 
 
 class Function:
@@ -251,28 +252,28 @@ class Function:
         recording = hooks.state.recording
         require_arrays(inputs, f"An input of {type(self).__name__}")
         with _Switch(False, None):
-            made = self.forward(*inputs)
-        outputs = _list(made)
+            result = self.forward(*inputs)
+        outputs = _list(result)
         require_arrays(outputs, f"A result of forward() of {type(self).__name__}")
         entries = tuple(array._entry for array in inputs)
         if recording and any(entry is not None for entry in entries):
             node = CustomNode(self._gradients(inputs, outputs), entries, len(outputs), inputs[0]._ctx)
             outputs = [wrap(array._store, array._ctx, (node, place)) for place, array in enumerate(outputs)]
-        return outputs if isinstance(made, (list, tuple)) else outputs[0]
+        return outputs if isinstance(result, (list, tuple)) else outputs[0]
 
     def _gradients(self, inputs: tuple[NDArray, ...], outputs: list[NDArray]) -> Callable[[list[Any]], list[Any]]:
         shapes = [array.shape for array in inputs]
         likes = [output.detach() for output in outputs]
 
-        def run(given: list[Any]) -> list[Any]:
-            given = [F.zeros_like(like) if gradient is None else gradient
-                     for gradient, like in zip(given, likes, strict=True)]
-            return check_gradients(type(self).__name__, _list(self.backward(*given)), shapes)
+        def run(gradients: list[Any]) -> list[Any]:
+            gradients = [F.zeros_like(like) if gradient is None else gradient
+                         for gradient, like in zip(gradients, likes, strict=True)]
+            return check_gradients(type(self).__name__, _list(self.backward(*gradients)), shapes)
 
         return run
 
 
-def check_gradients(name: str, made: list[Any], shapes: list[tuple[int, ...]]) -> list[Any]:
+def check_gradients(name: str, gradients: list[Any], shapes: list[tuple[int, ...]]) -> list[Any]:
     """Return the gradients of a user-defined function, checked: None or an array of the input's shape for each input.
 
     Raises
@@ -280,14 +281,14 @@ def check_gradients(name: str, made: list[Any], shapes: list[tuple[int, ...]]) -
     GradientError
         If their number, a type or a shape is wrong.
     """
-    if len(made) != len(shapes):
-        raise GradientError(f"backward() of {name} returned {len(made)} gradients for {len(shapes)} inputs.",
+    if len(gradients) != len(shapes):
+        raise GradientError(f"backward() of {name} returned {len(gradients)} gradients for {len(shapes)} inputs.",
                             hint="return one for each input, None for an input without a gradient.")
-    for place, (gradient, shape) in enumerate(zip(made, shapes, strict=True)):
+    for place, (gradient, shape) in enumerate(zip(gradients, shapes, strict=True)):
         if gradient is not None and (not hasattr(gradient, "_store") or gradient.shape != shape):
-            found = gradient.shape if hasattr(gradient, "_store") else f"a {type(gradient).__name__}"
-            raise GradientError(f"backward() of {name} returned {found} as the gradient of input {place} of shape {shape}.",
+            description = gradient.shape if hasattr(gradient, "_store") else f"a {type(gradient).__name__}"
+            raise GradientError(f"backward() of {name} returned {description} as the gradient of input {place} of shape {shape}.",
                                 hint="a gradient is an NDArray with the shape of its input.")
-    return made
+    return gradients
 
 

@@ -64,10 +64,10 @@ def ahead(make: Callable[..., T], array: Array, *arguments: object) -> T:  # obj
 
     The result may lie in the memory of that graph, so the caller must not give it away.
     """
-    found = state.done.get((make, id(array), arguments))
-    if found is not None:
-        made: T = found[1]
-        return made
+    record = state.done.get((make, id(array), arguments))
+    if record is not None:
+        result: T = record[1]
+        return result
     if state.asked is not None:
         state.asked.append((make, array, arguments))
     return make(array, *arguments)

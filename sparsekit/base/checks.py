@@ -43,13 +43,13 @@ def whole(name: str, value: object, least: int = 0, most: float = math.inf, hint
           error: Error = ParameterError) -> int:  # fmt: skip
     """``value``, which must be an integer from ``least`` to ``most``; numpy's are integers too, True is none."""
     try:
-        found = least - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)  # type: ignore[arg-type]  # or it raises
+        integer = least - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)  # type: ignore[arg-type]  # or it raises
     except TypeError:
-        found = least - 1
-    if not least <= found <= most:
-        limit = f"at most {most:,}" if found > most else f"at least {least}"
+        integer = least - 1
+    if not least <= integer <= most:
+        limit = f"at most {most:,}" if integer > most else f"at least {least}"
         raise error(expected(name, f"an integer of {limit}", value), hint=hint or f"{name}={max(least, 1)}, for example.")
-    return found
+    return integer
 
 
 # object: as above; Any: a real number
@@ -63,12 +63,12 @@ def number(name: str, value: object, what: str = "a number", holds: Callable[[An
 # object: as above
 def amount_of(name: str, value: object, least: float, most: float = 1e300, whole: bool = False) -> float:
     """A finite number between two ends."""
-    found = math.nan if isinstance(value, bool) or not isinstance(value, Real) else as_number(value, math.nan)
-    if not least <= found <= most or (whole and found != round(found)):
+    amount = math.nan if isinstance(value, bool) or not isinstance(value, Real) else as_number(value, math.nan)
+    if not least <= amount <= most or (whole and amount != round(amount)):
         ends = f"of at least {least:g}" + (f" and at most {most:g}" if most < 1e300 else "")
         raise ParameterError(expected(name, f"{'an integer' if whole else 'a number'} {ends}", value),
                              hint="leave it out for the default, if it has one.")
-    return found
+    return amount
 
 
 # object: as above

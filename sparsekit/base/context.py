@@ -53,12 +53,12 @@ class Context(Pushed):
         if not isinstance(device_type, str) or (device_type != "gpu" and device_type not in HOST):
             raise UnknownNameError.of("device type", device_type, ("gpu", *sorted(HOST)))
         key = (device_type, int(device_id))
-        found = cls._known.get(key)
-        if found is None:
-            found = super().__new__(cls)
-            found.device_type, found.device_id = key
-            found = cls._known.setdefault(key, found)
-        return found
+        context = cls._known.get(key)
+        if context is None:
+            context = super().__new__(cls)
+            context.device_type, context.device_id = key
+            context = cls._known.setdefault(key, context)
+        return context
 
     @property
     def device_typeid(self) -> int:

@@ -30,19 +30,19 @@ def element_type(dtype: object, default: object = "float32") -> DType:  # object
     DTypeError
         If ``dtype`` is not an element type, or one that arrays do not support: complex numbers, text, dates, objects.
     """
-    found: DType
+    result: DType
     if isinstance(dtype, np.dtype):
-        found = dtype
+        result = dtype
     else:
         try:
-            found = np.dtype(default if dtype is None else dtype)  # type: ignore[call-overload]  # which raises for others
+            result = np.dtype(default if dtype is None else dtype)  # type: ignore[call-overload]  # which raises for others
         except Exception:  # numpy calls methods of unknown objects, which may raise anything
             raise DTypeError(expected("dtype", "an element type", dtype),
                              hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
-    if found.name not in ELEMENT_TYPES:
-        raise DTypeError(f"Arrays must hold real numbers or integers, got {found}.",
+    if result.name not in ELEMENT_TYPES:
+        raise DTypeError(f"Arrays must hold real numbers or integers, got {result}.",
                          hint=f"cast to one of {', '.join(ELEMENT_TYPES)} first.")
-    return found.newbyteorder("=")
+    return result.newbyteorder("=")
 
 
 def is_left_out(dtype: object) -> bool:  # object: as above
@@ -52,5 +52,5 @@ def is_left_out(dtype: object) -> bool:  # object: as above
 
 def joint_type(*dtypes: DType) -> DType:
     """The element type that values of all these types meet in: numpy's, but int32 for int16, which arrays do not have."""
-    found = np.result_type(*dtypes)
-    return np.dtype(np.int32) if found == np.int16 else found
+    joint = np.result_type(*dtypes)
+    return np.dtype(np.int32) if joint == np.int16 else joint

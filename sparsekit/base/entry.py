@@ -70,14 +70,14 @@ _SPECIAL = ("__init__", "__call__", "__getitem__", "__iter__", "__len__", "__nex
 
 def entry_classes(*classes: type) -> None:
     """Wrap the constructors and public methods of classes; errors of users' functions pass unchanged."""
-    for cls in {base: None for one in classes for base in one.__mro__ if base.__module__.startswith("sparsekit.")}:
-        for name, found in list(vars(cls).items()):
-            kind = type(found) if isinstance(found, (classmethod, staticmethod)) else None
-            method = found.__func__ if kind else found
+    for cls in {base: None for subclass in classes for base in subclass.__mro__ if base.__module__.startswith("sparsekit.")}:
+        for name, member in list(vars(cls).items()):
+            kind = type(member) if isinstance(member, (classmethod, staticmethod)) else None
+            method = member.__func__ if kind else member
             if (not name.startswith("_") or name in _SPECIAL) and isinstance(method, types.FunctionType) and not hasattr(
                     method, "__wrapped__") and not inspect.isgeneratorfunction(method):
-                made = entry(method, callbacks=True)
-                setattr(cls, name, kind(made) if kind else made)
+                wrapped = entry(method, callbacks=True)
+                setattr(cls, name, kind(wrapped) if kind else wrapped)
 
 
 def within_memory(function: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -135,9 +135,10 @@ def _wrong_arguments(name: str, function: Callable[..., Any], error: TypeError, 
     bases = type(args[0]).__mro__ if function.__name__ == "__init__" and args else ()
     constructors: list[Any] = [vars(base).get("__init__") for base in bases]  # Any: functions, among others
     # Any: of whatever arguments
-    functions: list[Callable[..., Any]] = [function, *(one for one in constructors if isinstance(one, types.FunctionType))]
-    known = {one: None for each in functions for one, parameter in inspect.signature(each).parameters.items()
-             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and one != "self"}
-    if unknown and unknown[1] not in known:
-        return ArgumentError.of(f"argument of {name}()", unknown[1], known)
-    return ArgumentError(f"{error}.", hint=f"its arguments are {', '.join(known)}.")
+    functions: list[Callable[..., Any]] = [function, *(constructor for constructor in constructors
+                                                       if isinstance(constructor, types.FunctionType))]
+    names = {key: None for each in functions for key, parameter in inspect.signature(each).parameters.items()
+             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and key != "self"}
+    if unknown and unknown[1] not in names:
+        return ArgumentError.of(f"argument of {name}()", unknown[1], names)
+    return ArgumentError(f"{error}.", hint=f"its arguments are {', '.join(names)}.")

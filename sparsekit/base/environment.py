@@ -23,14 +23,14 @@ def flag(name: str, default: bool) -> bool:
 
     An empty variable counts as not set.  Any other value gives a warning, and the default is used.
     """
-    given = os.environ.get(name, "")
-    value = given.strip().lower()
+    text = os.environ.get(name, "")
+    value = text.strip().lower()
     if value in _YES or (value.isascii() and value.isdigit() and value.strip("0")):
         return True
     if value in _NO:
         return False
     if value:
-        warn_user(f"{name} must be 1 or 0, got {given!r}: {int(default)} is used.  Set it to 1 or 0, or unset it.",
+        warn_user(f"{name} must be 1 or 0, got {text!r}: {int(default)} is used.  Set it to 1 or 0, or unset it.",
                   RuntimeWarning)
     return default
 
@@ -40,13 +40,13 @@ def thread_count() -> int:
 
     An invalid number of threads gives a warning, and the usable cores are used.
     """
-    given, cores = os.environ.get("SPARSEKIT_NUM_THREADS", ""), usable_cores()
-    value = given.strip()
+    text, cores = os.environ.get("SPARSEKIT_NUM_THREADS", ""), usable_cores()
+    value = text.strip()
     if not value:
         return cores
     if value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= MOST_THREADS and len(value) <= 9:
         return int(value)
-    warn_user(f"SPARSEKIT_NUM_THREADS must be an integer from 1 to {MOST_THREADS}, got {given!r}: {cores} is used, the number of "
+    warn_user(f"SPARSEKIT_NUM_THREADS must be an integer from 1 to {MOST_THREADS}, got {text!r}: {cores} is used, the number of "
               "usable cores.  Set it to such a number, or unset it.", RuntimeWarning)
     return cores
 
@@ -57,11 +57,11 @@ def kernels_asked() -> str:
 
     An invalid value gives a warning, and counts as not set.
     """
-    given = os.environ.get("SPARSEKIT_KERNELS", "")
-    value = given.strip().lower()
+    text = os.environ.get("SPARSEKIT_KERNELS", "")
+    value = text.strip().lower()
     if value in ("", "numba", "numpy"):
         return value
-    warn_user(f"SPARSEKIT_KERNELS must be numba or numpy, got {given!r}: numba is used if it is installed.  Set it to one of "
+    warn_user(f"SPARSEKIT_KERNELS must be numba or numpy, got {text!r}: numba is used if it is installed.  Set it to one of "
               "these, or unset it.", RuntimeWarning)
     return ""
 

@@ -229,9 +229,9 @@ class NotImplementedForSymbol(UnsupportedError):
     # object: MXNet documents a function or its name, and prints anything else as it is; of the arguments only the types
     def __init__(self, function: object, alias: str | None = None, *args: object, hint: str = "") -> None:
         named = f' (namely operator "{alias}")' if alias else ""
-        given = f" with arguments ({', '.join(str(type(one)) for one in args)})" if args else ""
-        super().__init__(f"Function {getattr(function, '__name__', function)}{named}{given} is not implemented for Symbol and "
-                         "only available in NDArray.", hint)
+        arguments = f" with arguments ({', '.join(str(type(argument)) for argument in args)})" if args else ""
+        super().__init__(f"Function {getattr(function, '__name__', function)}{named}{arguments} is not implemented for Symbol "
+                         "and only available in NDArray.", hint)
 
 
 class WorkerError(SparsekitError):

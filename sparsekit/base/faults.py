@@ -41,8 +41,8 @@ def is_the_users(error: Exception) -> bool:
     module = type(error).__module__
     if module.partition(".")[0] not in ("builtins", *_CALLED) and not _is_of_the_library(module):
         return True
-    found = _raised_at(error)
-    return found is not None and not _is_ours(found.tb_frame)
+    traceback = _raised_at(error)
+    return traceback is not None and not _is_ours(traceback.tb_frame)
 
 
 def is_a_handlers(error: Exception, functions: Iterable[Callable[..., Any]]) -> bool:  # Any: whatever they take and give
@@ -57,7 +57,7 @@ def is_a_handlers(error: Exception, functions: Iterable[Callable[..., Any]]) -> 
     return is_the_users(error) and all(_is_of_the_library(function.__module__) for function in functions)
 
 
-def is_internal(error: Exception, given: tuple[object, ...]) -> bool:  # object: arguments of any kind
+def is_internal(error: Exception, arguments: tuple[object, ...]) -> bool:  # object: arguments of any kind
     """Whether an error says that the library is wrong, rather than an argument.
 
     An assertion and an unknown variable are the library's, and so is an error of Python that the library's own code raises by
@@ -68,7 +68,7 @@ def is_internal(error: Exception, given: tuple[object, ...]) -> bool:  # object:
     ----------
     error : Exception
         One that was caught.
-    given : tuple
+    arguments : tuple
         The arguments, positional and by name.
     """
     at = _raised_at(error)
@@ -80,16 +80,17 @@ def is_internal(error: Exception, given: tuple[object, ...]) -> bool:  # object:
         return True
     if isinstance(error, AttributeError) and error.name is not None:
         thing = error.obj
-        return not any(one is thing or (type(thing) in _SIMPLE and type(one) is type(thing)) for one in _within(given))
+        return not any(value is thing or (type(thing) in _SIMPLE and type(value) is type(thing)) for value in _within(arguments))
     if isinstance(error, KeyError) and at.tb_next is None and error.args:
         key = error.args[0]
-        if any(type(one) is dict for one in _within(given, attributes=False)):
+        if any(type(value) is dict for value in _within(arguments, attributes=False)):
             return False
-        return not any(one is key or (type(one) is type(key) and type(one) in _SIMPLE and one == key) for one in _within(given))
+        return not any(value is key or (type(value) is type(key) and type(value) in _SIMPLE and value == key)
+                       for value in _within(arguments))
     if type(error) is TypeError and at.tb_next is None:  # and not numpy's, whose messages name dtypes
         named = {name.rpartition(".")[2] for name in re.findall(r"'([\w.]+)'", str(error))}
         return not named.isdisjoint(_TYPES) and named.isdisjoint(
-            kind.__name__ for one in _within(given, simple=True) for kind in (type(one), one) if isinstance(kind, type))
+            kind.__name__ for value in _within(arguments, simple=True) for kind in (type(value), value) if isinstance(kind, type))
     return False
 
 
@@ -100,14 +101,14 @@ _TYPES = {"NoneType", "function", "module", "method", "type", "object", "str", "
 
 def _raised_at(error: Exception) -> types.TracebackType | None:
     """The innermost place of an error that is either the library's or the user's."""
-    found, trace = None, error.__traceback__
+    innermost, trace = None, error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
         answers = frame.f_code.co_name == "__getattr__" and isinstance(error, AttributeError)
         if not answers and frame.f_globals.get("__name__", "").partition(".")[0] not in _CALLED:
-            found = trace  # and not where an object answers that it has no such attribute
+            innermost = trace  # and not where an object answers that it has no such attribute
         trace = trace.tb_next
-    return found
+    return innermost
 
 
 def _is_of_the_library(module: str) -> bool:
@@ -120,18 +121,18 @@ def _is_ours(frame: types.FrameType) -> bool:
     if _is_of_the_library(frame.f_globals.get("__name__", "")):
         return True
     modules = [vars(module) for name, module in list(sys.modules.items()) if _is_of_the_library(name)]
-    classes = [vars(one) for names in modules for one in list(names.values())
-               if isinstance(one, type) and one.__module__.startswith("sparsekit.")]
-    return any(isinstance(one, types.FunctionType) and one.__code__ is frame.f_code
-               for names in (*modules, *classes) for one in list(names.values()))
+    classes = [vars(member) for names in modules for member in list(names.values())
+               if isinstance(member, type) and member.__module__.startswith("sparsekit.")]
+    return any(isinstance(member, types.FunctionType) and member.__code__ is frame.f_code
+               for names in (*modules, *classes) for member in list(names.values()))
 
 
-def _within(given: tuple[object, ...], attributes: bool = True, simple: bool = False) -> Iterator[object]:  # object: as above
+def _within(arguments: tuple[object, ...], attributes: bool = True, simple: bool = False) -> Iterator[object]:  # object: as above
     """The arguments and what they hold; no code of theirs is run.
 
     ``attributes`` says whether attributes of objects count, and ``simple`` whether those that are numbers, texts or None do.
     """
-    waiting: list[tuple[Any, int]] = [(one, 0) for one in given]  # Any: whatever was given
+    waiting: list[tuple[Any, int]] = [(argument, 0) for argument in arguments]  # Any: whatever was given
     seen: set[int] = set()
     while waiting and len(seen) < _MOST:
         value, depth = waiting.pop()
@@ -155,4 +156,4 @@ def _parts(value: object, attributes: bool, simple: bool) -> list[Any]:  # objec
         held = object.__getattribute__(value, "__dict__").values()
     except Exception:  # it has none
         return []
-    return [one for one in itertools.islice(held, _MANY) if simple or type(one) not in _SIMPLE]
+    return [part for part in itertools.islice(held, _MANY) if simple or type(part) not in _SIMPLE]

@@ -103,12 +103,12 @@ def _taken(temporary: str) -> int | None:
     """The descriptor of an empty file that no other process writes; None if one does, or if it belongs to another user."""
     flags = os.O_RDWR | OPEN_SAFELY
     try:
-        descriptor, made = os.open(temporary, flags | os.O_CREAT | os.O_EXCL, 0o666), True
+        descriptor, created = os.open(temporary, flags | os.O_CREAT | os.O_EXCL, 0o666), True
     except FileExistsError:
         if not can_lock():
             return None
         try:
-            descriptor, made = os.open(temporary, flags), False
+            descriptor, created = os.open(temporary, flags), False
         except OSError:  # of another user, or no file; or it has just gone
             return None
     try:
@@ -116,7 +116,7 @@ def _taken(temporary: str) -> int | None:
         here = os.fstat(descriptor)
         left = here.st_nlink == 1 and is_own(here)
         # Its writer may have given it its name, or removed it, before the lock was free.
-        if (made or left) and os.path.samestat(here, os.lstat(temporary)):
+        if (created or left) and os.path.samestat(here, os.lstat(temporary)):
             os.ftruncate(descriptor, 0)
             return descriptor
     except FileNotFoundError:
@@ -124,7 +124,7 @@ def _taken(temporary: str) -> int | None:
     except BlockingIOError:  # its writer lives
         pass
     except OSError:  # a system, or a file system, without locks: what was left behind there stays
-        if made:
+        if created:
             return descriptor
     os.close(descriptor)
     return None

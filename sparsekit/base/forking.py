@@ -68,16 +68,16 @@ def load(name: str, package: str | None = None) -> ModuleType:
         What a relative name is relative to.
     """
     global _importer
-    known = _loaded.get(name)
-    if known is not None and sys.modules.get(name) is known:
-        return known
+    loaded = _loaded.get(name)
+    if loaded is not None and sys.modules.get(name) is loaded:
+        return loaded
     if _importer == acting():
         return importlib.import_module(name, package)
     with _importing:  # nothing before it: an interrupt between taking a lock and the block would leave it taken
         _importer = acting()
         try:
-            made = _loaded[name] = importlib.import_module(name, package)
-            return made
+            module = _loaded[name] = importlib.import_module(name, package)
+            return module
         finally:
             _importer = 0
 
@@ -88,7 +88,7 @@ def _before() -> None:
     if not held:
         held.append(None)
     # The import lock last: a thread that holds another lock may import something.
-    wanted = [lock for lock in (*[given() for given in _locks], None if _importer == acting() else _importing)
+    wanted = [lock for lock in (*[reference() for reference in _locks], None if _importer == acting() else _importing)
               if lock is not None]
     interrupt = None
     while len(held) <= len(wanted):

@@ -64,32 +64,32 @@ def format_bytes(value: object) -> str:  # object: number() reads it
     """Write a number of bytes with a decimal unit: ``"59.3 kB"``, ``"512 MB"``, ``"88 B"``."""
     amount = number(value)
     sign, amount = ("-", -amount) if amount < 0 else ("", amount)
-    found = _scaled(amount, _BYTES)
-    return f"{sign}{found[0]} {found[1]}" if found else f"{sign}{amount:.0f} B"
+    scaled = _scaled(amount, _BYTES)
+    return f"{sign}{scaled[0]} {scaled[1]}" if scaled else f"{sign}{amount:.0f} B"
 
 
 def format_duration(microseconds: float) -> str:
     """Write a duration given in microseconds: ``"12.3 ms"``, ``"850 ns"``, ``"4.10 s"``."""
     amount = number(microseconds)
     sign, amount = ("-", -amount) if amount < 0 else ("", amount)
-    found = _scaled(amount, _SECONDS)
-    if not found:
+    scaled = _scaled(amount, _SECONDS)
+    if not scaled:
         return "0 s" if amount < 5e-4 else f"{sign}1 ns"
-    return f"{sign}{found[0]} {found[1]}"
+    return f"{sign}{scaled[0]} {scaled[1]}"
 
 
 def format_count(value: object) -> str:  # object: number() reads it
     """Write a count exactly below one billion (``"1,280,000"``), with three digits above (``"2.56 G"``)."""
     amount = number(value)
     sign, amount = ("-", -amount) if amount < 0 else ("", amount)
-    found = _scaled(amount, _COUNTS)
-    return f"{sign}{found[0]} {found[1]}" if found else f"{sign}{amount:,.0f}"
+    scaled = _scaled(amount, _COUNTS)
+    return f"{sign}{scaled[0]} {scaled[1]}" if scaled else f"{sign}{amount:,.0f}"
 
 
 def counted(count: float, noun: str, verb: str = "") -> str:
     """Write how many there are of something, and what they do: ``"1 row"``, ``"12,345 rows"``, ``"1 row is"``."""
-    one = {"": "", "are": " is", "were": " was"}.get(verb, f" {verb}s")
-    return f"{count:,.0f} {noun}{one}" if count == 1 else f"{count:,.0f} {noun}s {verb}".rstrip()
+    singular = {"": "", "are": " is", "were": " was"}.get(verb, f" {verb}s")
+    return f"{count:,.0f} {noun}{singular}" if count == 1 else f"{count:,.0f} {noun}s {verb}".rstrip()
 
 
 def format_share(part: float, whole: float = 1.0) -> str:
@@ -171,12 +171,12 @@ def parse_bytes(size: float | str) -> int:
         If it is not a finite number of at least 0, nor such a number with a unit.
     """
     amount = size
-    found = re.fullmatch(r"\s*([\d_,]*\.?\d+)\s*([A-Za-z]*)\s*", size) if isinstance(size, str) else None
-    if found:
-        unit = found[2].lower() or "b"
+    match = re.fullmatch(r"\s*([\d_,]*\.?\d+)\s*([A-Za-z]*)\s*", size) if isinstance(size, str) else None
+    if match:
+        unit = match[2].lower() or "b"
         if unit not in _UNITS:
-            raise UnknownNameError.of("unit of bytes", found[2], ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"))
-        amount = float(found[1].replace(",", "").replace("_", "")) * _UNITS[unit]
+            raise UnknownNameError.of("unit of bytes", match[2], ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"))
+        amount = float(match[1].replace(",", "").replace("_", "")) * _UNITS[unit]
     numeric = isinstance(amount, (int, float, np.integer, np.floating)) and not isinstance(amount, bool)
     if isinstance(amount, str) or not numeric or not math.isfinite(amount) or amount < 0:
         raise ProfilerError(expected("A size", "a number and a unit of bytes", size), hint='write "2 MB", for example.')

@@ -28,7 +28,7 @@ INTERFACE = 0x2000000
 
 def checked_versions() -> str:
     """In words, for a remedy."""
-    pythons, numpys = (" or ".join(f"{major}.{minor}" for major, minor in sorted(known)) for known in (PYTHONS, NUMPYS))
+    pythons, numpys = (" or ".join(f"{major}.{minor}" for major, minor in sorted(versions)) for versions in (PYTHONS, NUMPYS))
     return f"Python {pythons} with numpy {numpys}"
 
 
@@ -42,8 +42,8 @@ def unknown_versions() -> str:
     if os.name != "posix" or python not in PYTHONS or numpy not in NUMPYS:
         return f"the memory layout of Python {platform.python_version()} with numpy {np.__version__} has not been checked"
     core: Any = vars(np)["_core"]  # Any: numpy's stubs leave it out
-    found = core.multiarray._get_ndarray_c_version()
-    return "" if found == INTERFACE else f"the memory layout of numpy's C interface {found:#x} has not been checked"
+    interface = core.multiarray._get_ndarray_c_version()
+    return "" if interface == INTERFACE else f"the memory layout of numpy's C interface {interface:#x} has not been checked"
 
 
 def own_word(thing: object, offset: int) -> int | None:  # object: any whose type says how large it is

@@ -33,8 +33,8 @@ else:
         def __get__(self, instance, owner=None):
             if instance is None:
                 return self
-            found = instance.__dict__[self._name] = self._function(instance)
-            return found
+            value = instance.__dict__[self._name] = self._function(instance)
+            return value
 
 
 def _names() -> ModuleType:
@@ -52,8 +52,8 @@ def old(module: str, name: str) -> Callable[..., Any]:  # Any: whatever MXNet ha
     """
     if name.startswith("__") or asker().f_code.co_name == "_handle_fromlist":  # which imports a module of that name next
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    found: Callable[..., Any] = _names().find(module, name)  # Any: as above
-    return found
+    attribute: Callable[..., Any] = _names().find(module, name)  # Any: as above
+    return attribute
 
 
 def asker() -> FrameType:
@@ -72,8 +72,8 @@ class OldModules:
         """How Python gets a module of MXNet that sparsekit has; None for any other name."""
         if not name.startswith("sparsekit."):
             return None
-        found: ModuleSpec | None = _names().spec(name)
-        return found
+        spec: ModuleSpec | None = _names().spec(name)
+        return spec
 
 
 # Any: whatever a module may define; so a type checker takes each name's type from where the name is declared
@@ -90,20 +90,20 @@ def lazy(module: dict[str, Any], names: Mapping[str, str] | None = None,
     others : iterable of str
         Further names to list.
     """
-    known = names or {}
+    targets = names or {}
 
     def __getattr__(name: str) -> object:  # object: what the module and the attribute name
-        if name in known:
-            where, _, attribute = known[name].partition(":")
+        if name in targets:
+            where, _, attribute = targets[name].partition(":")
             part = load(f"sparsekit.{where}")
-            found = getattr(part, attribute) if attribute else part
+            value = getattr(part, attribute) if attribute else part
         else:
-            found = old(module["__name__"], name)
-        module[name] = found
-        return found
+            value = old(module["__name__"], name)
+        module[name] = value
+        return value
 
     def __dir__() -> list[str]:
-        return sorted({*module, *known, *(name for name in others if not name.startswith("_")),
+        return sorted({*module, *targets, *(name for name in others if not name.startswith("_")),
                        *_names().names_in(module["__name__"])})
 
     return __getattr__, __dir__

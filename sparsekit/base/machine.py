@@ -35,8 +35,8 @@ def available_memory(proc: Path = PROC, groups: Path = GROUPS) -> int | None:
     int or None
         None where neither the system nor psutil says.
     """
-    found = [*_of_machine(proc), *_of_groups(proc, groups)] or by_psutil("virtual_memory", "available")
-    return max(0, min(found)) if found else None
+    limits = [*_of_machine(proc), *_of_groups(proc, groups)] or by_psutil("virtual_memory", "available")
+    return max(0, min(limits)) if limits else None
 
 
 class OtherLoad:
@@ -62,8 +62,8 @@ class OtherLoad:
     def cores(self) -> float | None:
         """Cores that other programs used since the start, in the mean; None where the system does not say."""
         passed, worked, own = (now - before for now, before in zip(self._now(self._proc), self._start, strict=True))
-        found = (worked - own) / passed if passed > 0 else float("nan")
-        return max(0.0, found) if found == found else None
+        used = (worked - own) / passed if passed > 0 else float("nan")
+        return max(0.0, used) if used == used else None
 
 
 def _of_machine(proc: Path) -> Iterator[int]:

@@ -146,15 +146,15 @@ class Sizes:
 
     def _denser(self, kinds: list[Kind], apart: set[Shape]) -> None:
         """Find the row_sparse gradients that would be dense, and which of them every backward pass would write in place."""
-        found = {kind.owner: kind for kind in kinds
-                 if (kind.role, kind.stype, kind.component) == ("gradient", "row_sparse", "data")
-                 and self.change.gradient_of(kind.owner) == "default"}
+        gradients = {kind.owner: kind for kind in kinds
+                     if (kind.role, kind.stype, kind.component) == ("gradient", "row_sparse", "data")
+                     and self.change.gradient_of(kind.owner) == "default"}
         held = {kind.owner for kind in kinds if kind.role == "parameter"}
         #: Parameters -> shapes of their gradients that would be one array, there as long as the parameter.
-        self.buffers = {owner: kind.shape for owner, kind in found.items() if owner in held and kind.shape not in apart
+        self.buffers = {owner: kind.shape for owner, kind in gradients.items() if owner in held and kind.shape not in apart
                         and math.prod(kind.shape) * self._item(kind.dtype) >= IN_PLACE}
         #: Shapes of gradients that would be dense -> whether they are written in place.
-        self._wider = {kind.shape: owner in self.buffers for owner, kind in found.items()}
+        self._wider = {kind.shape: owner in self.buffers for owner, kind in gradients.items()}
 
     def note(self, text: str) -> None:
         """Say something once."""
@@ -163,11 +163,11 @@ class Sizes:
 
     def all(self, kinds: Iterable[Kind]) -> list[int]:
         """Bytes of each kind, and a note if arrays cross the size from which the library works otherwise."""
-        found = [(kind, self.parts(kind)) for kind in kinds]
+        pairs = [(kind, self.parts(kind)) for kind in kinds]
         if any((kind.bytes < IN_PLACE) != (sum(part.bytes for part in parts if part.role == kind.role) < IN_PLACE)
-               for kind, parts in found if parts):
+               for kind, parts in pairs if parts):
             self.note("some arrays become larger than 64 KiB, and gradients of that size are computed in place, without a copy")
-        return [sum(part.bytes for part in parts) for _, parts in found]
+        return [sum(part.bytes for part in parts) for _, parts in pairs]
 
     def parts(self, kind: Kind) -> tuple[Part, ...]:
         """What a piece of memory of this kind would consist of, and what would come with it."""
@@ -188,8 +188,8 @@ class Sizes:
                     self.note("the previous row_sparse gradient, which exists until the new one replaces it, is not counted")
                 return self._stored(rows, kind)
         if stype == "row_sparse" and self._fuller(role, owner, shape):
-            whole = component == "data" and not (owner in self.buffers if role == "gradient" else self._wider[shape])
-            return (Part(role, "default", component, math.prod(shape) * self._item(dtype)),) if whole else ()
+            counted = component == "data" and not (owner in self.buffers if role == "gradient" else self._wider[shape])
+            return (Part(role, "default", component, math.prod(shape) * self._item(dtype)),) if counted else ()
         lengths = self._lengths(role, stype, shape, component, part)
         item = self._index if self._index and component != "data" else self._item(dtype)
         size = int(old if lengths == part and item == item_size(dtype) else math.prod(lengths) * item)
@@ -213,16 +213,16 @@ class Sizes:
     def rows_of(self, owner: str, length: int) -> int | None:
         """Rows that a row-sparse gradient of a parameter would store; None, and a note, if nothing tells."""
         name = owner or "a parameter"
-        given = self.rows.get(owner) if isinstance(self.rows, Mapping) else self.rows
-        given = self.known.get(owner) if given is None else given
-        if given is None and length in self.bounds:
-            given = self.bounds[length]
+        rows = self.rows.get(owner) if isinstance(self.rows, Mapping) else self.rows
+        rows = self.known.get(owner) if rows is None else rows
+        if rows is None and length in self.bounds:
+            rows = self.bounds[length]
             self.note(f"the rows of {name} that a batch touches are bounded by its stored values")
-        if given is None:
+        if rows is None:
             self.missing.append(owner)
             self.note(f"{name} does not change, because the rows that a batch touches are not known")
             return None
-        return min(length, math.ceil(int(given) * self.factor))
+        return min(length, math.ceil(int(rows) * self.factor))
 
     def _stored(self, rows: int, kind: Kind) -> tuple[Part, ...]:
         return (Part(kind.role, "row_sparse", "data", rows * math.prod(kind.shape[1:]) * self._item(kind.dtype)),
@@ -279,13 +279,13 @@ def bounds_of(kinds: Iterable[Kind], together: Iterable[Kind], batch: int,
         Shapes of inputs that are not batches.
     """
     sets = {tuple(shape) for shape in data_sets}
-    found: dict[int, int] = {}
+    largest: dict[int, int] = {}
     for width, stored in _stored_values(kinds, batch, sets):
-        found[width] = max(stored, found.get(width, 0))
+        largest[width] = max(stored, largest.get(width, 0))
     sums: dict[int, int] = {}
     for width, stored in _stored_values(together, batch, sets):
         sums[width] = sums.get(width, 0) + stored
-    return {width: max(found.get(width, 0), sums.get(width, 0)) for width in sorted({*found, *sums})}
+    return {width: max(largest.get(width, 0), sums.get(width, 0)) for width in sorted({*largest, *sums})}
 
 
 def _stored_values(kinds: Iterable[Kind], batch: int, data_sets: set[Shape]) -> Iterable[tuple[int, int]]:

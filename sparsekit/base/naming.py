@@ -60,7 +60,7 @@ def settings(cls: type) -> dict[str, object]:  # object: a default may be anythi
 
     One without a default has ``...``.  ``inspect.signature`` would see one ``__init__`` only.
     """
-    found: dict[str, object] = {}  # object: as the result
+    result: dict[str, object] = {}  # object: as the result
     for base in cls.__mro__:
         made_by = base.__dict__.get("__init__")
         if made_by is None:
@@ -71,11 +71,11 @@ def settings(cls: type) -> dict[str, object]:  # object: a default may be anythi
         code = function.__code__
         names = code.co_varnames[1:code.co_argcount]
         defaults = function.__defaults__ or ()
-        given = dict.fromkeys(names, ...) | dict(zip(names[len(names) - len(defaults):], defaults, strict=True))
-        given |= dict.fromkeys(code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount], ...)
-        given |= function.__kwdefaults__ or {}
-        found |= {name: default for name, default in given.items() if name not in found}
-    return found
+        arguments = dict.fromkeys(names, ...) | dict(zip(names[len(names) - len(defaults):], defaults, strict=True))
+        arguments |= dict.fromkeys(code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount], ...)
+        arguments |= function.__kwdefaults__ or {}
+        result |= {name: default for name, default in arguments.items() if name not in result}
+    return result
 
 
 # object: of any class, which says what its arguments are

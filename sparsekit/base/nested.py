@@ -31,7 +31,7 @@ class Opaque(Exception):
 
 
 # object: anything may be nested, and is refused if it is of no use
-def flatten(value: object, leaf: type[Leaf], found: list[Leaf], settings: tuple[type, ...] = (), apart: bool = False,
+def flatten(value: object, leaf: type[Leaf], collected: list[Leaf], settings: tuple[type, ...] = (), apart: bool = False,
             ) -> Hashable:
     """Append the leaves of a nested value to a list, and give its structure, which is hashable.
 
@@ -40,7 +40,7 @@ def flatten(value: object, leaf: type[Leaf], found: list[Leaf], settings: tuple[
     value : object
         A leaf, or lists and tuples of such; with ``settings`` also dictionaries and slices.
     leaf : type
-    found : list
+    collected : list
         Gets the leaves; the structure holds their places in it, from 1.
     settings : tuple of types, optional
         What may stand among the leaves, and is part of the structure.  Without settings tuples become lists.
@@ -54,19 +54,19 @@ def flatten(value: object, leaf: type[Leaf], found: list[Leaf], settings: tuple[
     """
     if isinstance(value, leaf):
         if apart and len(value) != 1:
-            return list, tuple([flatten(item, leaf, found) for item in value])
-        found.append(value)
-        return len(found)
+            return list, tuple([flatten(item, leaf, collected) for item in value])
+        collected.append(value)
+        return len(collected)
     kind = type(value)
     if not settings:
         if isinstance(value, (list, tuple)):
-            return list, tuple([flatten(item, leaf, found, settings, apart) for item in value])
+            return list, tuple([flatten(item, leaf, collected, settings, apart) for item in value])
     elif isinstance(value, tuple) or (isinstance(value, list) and kind is list):
-        return kind, tuple([flatten(item, leaf, found, settings) for item in value])
+        return kind, tuple([flatten(item, leaf, collected, settings) for item in value])
     elif isinstance(value, dict):
-        return kind, tuple([(name, flatten(item, leaf, found, settings)) for name, item in value.items()])
+        return kind, tuple([(name, flatten(item, leaf, collected, settings)) for name, item in value.items()])
     elif isinstance(value, slice):
-        return kind, tuple([flatten(item, leaf, found, settings) for item in (value.start, value.stop, value.step)])
+        return kind, tuple([flatten(item, leaf, collected, settings) for item in (value.start, value.stop, value.step)])
     elif isinstance(value, settings):
         return None, value, kind, repr(value) if kind is float else None  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
     raise Opaque(kind.__name__)
@@ -82,5 +82,5 @@ def restore(structure: Any, leaves: Sequence[object]) -> Any:
         return items
     if issubclass(kind, dict):
         return kind((name, restore(item, leaves)) for name, item in items)
-    made = [restore(item, leaves) for item in items]
-    return made if kind is list else kind(*made) if hasattr(kind, "_fields") or kind is slice else kind(made)
+    parts = [restore(item, leaves) for item in items]
+    return parts if kind is list else kind(*parts) if hasattr(kind, "_fields") or kind is slice else kind(parts)

@@ -20,8 +20,8 @@ def whole_import(name: str) -> ModuleType:
     name : str
         Its absolute name.
     """
-    found: ModuleType = undisturbed(lambda: load(name))
-    return found
+    package: ModuleType = undisturbed(lambda: load(name))
+    return package
 
 
 @functools.cache

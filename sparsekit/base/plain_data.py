@@ -46,8 +46,8 @@ def encoded(value: object, arrays: list[Any], what: str, kinds: Mapping[str, typ
     """
     kind = type(value)
 
-    def inside(found: object) -> JSON:  # object: as above
-        return encoded(found, arrays, what, kinds, hint, kept)
+    def inside(part: object) -> JSON:  # object: as above
+        return encoded(part, arrays, what, kinds, hint, kept)
 
     if kinds.get(kind.__name__) is kind:
         return {"class": kind.__name__, "parts": inside(list(value) if isinstance(value, tuple) else vars(value))}
@@ -62,11 +62,11 @@ def encoded(value: object, arrays: list[Any], what: str, kinds: Mapping[str, typ
         arrays.append(value if kept else np.array(value, order="C"))
         return {"array": len(arrays) - 1}
     if isinstance(value, list):
-        return [inside(one) for one in value]
+        return [inside(item) for item in value]
     if isinstance(value, tuple) and kind is tuple:
-        return {"tuple": [inside(one) for one in value]}
+        return {"tuple": [inside(item) for item in value]}
     if isinstance(value, dict):
-        return {"pairs": [[inside(key), inside(one)] for key, one in value.items()]}
+        return {"pairs": [[inside(key), inside(item)] for key, item in value.items()]}
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     raise UnsupportedError(f"{what} holds a value of type {name}, which cannot be saved.", hint=hint)
 
@@ -88,7 +88,7 @@ def decoded(value: JSON, arrays: Sequence[Any], kinds: Mapping[str, type] = NONE
 
 def _decoded(value: Any, arrays: Sequence[Any], kinds: Mapping[str, type]) -> Any:  # Any: JSON, and what was encoded
     if isinstance(value, list):
-        return [_decoded(one, arrays, kinds) for one in value]
+        return [_decoded(item, arrays, kinds) for item in value]
     if not isinstance(value, dict):
         return value
     if "scalar" in value:
@@ -100,17 +100,17 @@ def _decoded(value: Any, arrays: Sequence[Any], kinds: Mapping[str, type]) -> An
         kind, parts = kinds[value["class"]], _decoded(value["parts"], arrays, kinds)
         if issubclass(kind, tuple):
             return tuple.__new__(kind, parts)
-        made = object.__new__(kind)
-        vars(made).update(parts)
-        return made
+        instance = object.__new__(kind)
+        vars(instance).update(parts)
+        return instance
     (form, inside), = value.items()
     if form == "bytes":
         return arrays[inside].tobytes()
     if form == "array":
-        found = arrays[inside]
-        return np.array(found) if isinstance(found, np.ndarray) else found
+        array = arrays[inside]
+        return np.array(array) if isinstance(array, np.ndarray) else array
     if form == "tuple":
-        return tuple(_decoded(one, arrays, kinds) for one in inside)
+        return tuple(_decoded(item, arrays, kinds) for item in inside)
     if form == "pairs":
-        return {_decoded(key, arrays, kinds): _decoded(one, arrays, kinds) for key, one in inside}
+        return {_decoded(key, arrays, kinds): _decoded(item, arrays, kinds) for key, item in inside}
     raise ValueError(f"expected bytes, array, tuple or pairs, got {form!r}")

@@ -61,9 +61,9 @@ def user_number() -> int:
     return 0 if number is None else number()
 
 
-def is_own(found: os.stat_result) -> bool:
+def is_own(status: os.stat_result) -> bool:
     """Whether a file belongs to the user of this process; True where files do not say."""
-    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
 
 
 def has_anonymous_files() -> bool:
@@ -166,5 +166,5 @@ def by_psutil(asked: str, field: str) -> list[int]:
     psutil = _module("psutil")
     if psutil is None:
         return []
-    found = psutil.virtual_memory() if asked == "virtual_memory" else psutil.Process().memory_info()
-    return [int(getattr(found, field))] if hasattr(found, field) else []
+    answer = psutil.virtual_memory() if asked == "virtual_memory" else psutil.Process().memory_info()
+    return [int(getattr(answer, field))] if hasattr(answer, field) else []

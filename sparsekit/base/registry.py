@@ -87,20 +87,20 @@ class Registry(Generic[Base]):
                              hint=f"give its name, or an instance of {self.base.__name__}.")
         if name.startswith(("[", "{")):
             return self._read(name, rest, kwargs)
-        found = self.classes.get(name.lower())
-        if found is None:
+        cls = self.classes.get(name.lower())
+        if cls is None:
             raise UnknownNameError.of(self.kind, name, self.classes)
-        return found(*rest, **kwargs)
+        return cls(*rest, **kwargs)
 
     def _read(self, text: str, rest: list[Any], kwargs: dict[str, Any]) -> Base:  # Any: as in create
         """The instance that JSON stands for."""
         try:
-            made = json.loads(text)
+            document = json.loads(text)
         except ValueError as error:
             raise SparsekitError(f"{text!r} is not valid JSON: {error}.", hint='as in ["uniform", {"scale": 0.1}].') from None
-        if isinstance(made, list) and len(made) == 2 and isinstance(made[0], str) and isinstance(made[1], dict):
-            made = {self.kind: made[0], **made[1]}
-        if rest or kwargs or not isinstance(made, dict) or not isinstance(made.get(self.kind), str):
+        if isinstance(document, list) and len(document) == 2 and isinstance(document[0], str) and isinstance(document[1], dict):
+            document = {self.kind: document[0], **document[1]}
+        if rest or kwargs or not isinstance(document, dict) or not isinstance(document.get(self.kind), str):
             raise SparsekitError(f"{text!r} must be the name and the arguments of one {self.kind}.",
                                  hint='as in ["uniform", {"scale": 0.1}].')
-        return self.create(made.pop(self.kind), **made)
+        return self.create(document.pop(self.kind), **document)

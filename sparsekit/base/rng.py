@@ -85,8 +85,8 @@ def states() -> States:
     return States(generator().bit_generator.state, np.random.get_state(legacy=True), random.getstate())
 
 
-def restore(found: States) -> None:
+def restore(saved: States) -> None:
     """Bring the generators where they were."""
-    generator().bit_generator.state = found.library
-    np.random.set_state(found.numpy)
-    random.setstate(found.python)
+    generator().bit_generator.state = saved.library
+    np.random.set_state(saved.numpy)
+    random.setstate(saved.python)

@@ -127,11 +127,11 @@ def undisturbed(work: Callable[[], T]) -> T:
                 outcome.append((False, MemoryError("no memory for a thread")))
         except BaseException as error:
             raised = error
-    good, found = outcome.pop()
+    good, result = outcome.pop()
     if good and raised is None:
-        return found  # type: ignore[no-any-return]  # the flag says that it is a T
+        return result  # type: ignore[no-any-return]  # the flag says that it is a T
     try:
-        raise found if raised is None else raised
+        raise result if raised is None else raised
     finally:
         # An error's traceback has this frame, which must not have the error: what else it holds is to go with it.
-        del found, raised
+        del result, raised

@@ -53,12 +53,12 @@ def _without_collector(subject: object) -> list[weakref.ref[Any]]:  # Any: whate
     if not gc.isenabled():
         return weakref.getweakrefs(subject)
     calls: tuple[Any, ...] = gc.disable, functools.partial(weakref.getweakrefs, subject)  # Any: functions of different results
-    found: list[weakref.ref[Any]]  # Any: as above
+    references: list[weakref.ref[Any]]  # Any: as above
     try:
-        _, found = map(operator.call, calls)
+        _, references = map(operator.call, calls)
     finally:
         gc.enable()
-    return found
+    return references
 
 
 weak_references = weakref.getweakrefs if sys.version_info >= (3, 12) else _without_collector

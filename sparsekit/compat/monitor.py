@@ -23,8 +23,8 @@ __all__ = ["Monitor"]
 
 def root_mean_square(x: NDArray) -> NDArray:
     """The norm of an array divided by the square root of its size."""
-    found: NDArray = norm(x) / math.sqrt(x.size)
-    return found
+    result: NDArray = norm(x) / math.sqrt(x.size)
+    return result
 
 
 class Monitor:
@@ -104,9 +104,9 @@ class Monitor:
             for name, array in (*(_gradients(exe) if sent else ()), *exe.arg_dict.items(), *exe.aux_dict.items()):
                 self.stat_helper(name, array)
         self.activated = False
-        found = sorted(self.queue, key=lambda entry: entry[1]) if self.sort else self.queue
+        entries = sorted(self.queue, key=lambda entry: entry[1]) if self.sort else self.queue
         self.queue = []
-        return [(step, name, _text(name, values)) for step, name, values in found]
+        return [(step, name, _text(name, values)) for step, name, values in entries]
 
     def toc_print(self) -> None:
         """Finish a batch, and log the statistics."""

@@ -38,15 +38,15 @@ _STANDS_FOR: dict[str, str] = {
 
 def rows(path: str) -> dict[str, tuple[str, str]]:
     """The names that the table has for a module: name -> (module that it is in, its name there); no name is the module itself."""
-    found = _rows.get(path)
-    if found is None:
-        found = _rows[path] = {}
-        given = table["modules"].get(path, {})
-        for place, names in (given.items() if isinstance(given, dict) else ()):
-            for one in names.split():
-                name, equals, other = one.partition("=")
-                found[name] = (place, other if equals else name)
-    return found
+    entries = _rows.get(path)
+    if entries is None:
+        entries = _rows[path] = {}
+        sources = table["modules"].get(path, {})
+        for place, names in (sources.items() if isinstance(sources, dict) else ()):
+            for word in names.split():
+                name, equals, other = word.partition("=")
+                entries[name] = (place, other if equals else name)
+    return entries
 
 
 def _below(module: str) -> str:
@@ -58,8 +58,8 @@ def _below(module: str) -> str:
 def _children(path: str) -> set[str]:
     """Names of the modules right below one that have no file."""
     start = f"{path}." if path else ""
-    return {one.removeprefix(start) for one in table["modules"]
-            if one.startswith(start) and one != path and "." not in one.removeprefix(start)}
+    return {module.removeprefix(start) for module in table["modules"]
+            if module.startswith(start) and module != path and "." not in module.removeprefix(start)}
 
 
 def names_in(module: str) -> set[str]:
@@ -113,8 +113,8 @@ def _absent(module: str, name: str, imported: bool) -> Exception:
         message, hint = (f"module {module!r} has no attribute {name!r}.",
                          f"did you mean {' or '.join(map(repr, near))}?" if near else f"dir({module}) lists what it has.")
     else:
-        what, use, _ = table["absent"][kind]
-        message, hint = f"MXNet's {full} is not in sparsekit: {what}.", f"{use}."
+        reason, use, _ = table["absent"][kind]
+        message, hint = f"MXNet's {full} is not in sparsekit: {reason}.", f"{use}."
     if imported:
         return AbsentImportError(message, hint=hint, name=f"{module}.{name}")
     return (UnknownNameError if kind is None else AbsentNameError)(message, hint=hint)
@@ -131,9 +131,9 @@ class View(ModuleType):
     def __getattr__(self, name: str) -> object:  # object: as in find
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        found = find(self.__name__, name)
-        setattr(self, name, found)
-        return found
+        attribute = find(self.__name__, name)
+        setattr(self, name, attribute)
+        return attribute
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *self.__all__})
@@ -169,10 +169,10 @@ def spec(name: str) -> ModuleSpec | None:
     """
     path = _below(name)
     parent, _, child = name.rpartition(".")
-    given = table["modules"].get(path)
-    if isinstance(given, str):
-        module: Any = load(f"sparsekit.{given}")
-    elif given is not None and not _is_made(parent, child):
+    target = table["modules"].get(path)
+    if isinstance(target, str):
+        module: Any = load(f"sparsekit.{target}")
+    elif target is not None and not _is_made(parent, child):
         module = sys.modules.get(name) or View(name)
     elif kind_of(path) is not None:
         raise _absent(parent, child, imported=True)

@@ -159,7 +159,8 @@ def get_operator_arguments(op_name: str) -> OperatorArguments:
     arrays, attrs = spelling.op.inputs, {name: value for name, value in spelling.op.attrs.items() if name not in spelling.fixed}
     theirs = {ours: name for name, ours in spelling.renamed.items()}
     names = [*arrays, *(theirs.get(name, name) for name in attrs)]
-    return OperatorArguments(len(names), names, ["NDArray-or-Symbol"] * len(arrays) + [_described(one) for one in attrs.values()])
+    return OperatorArguments(len(names), names, ["NDArray-or-Symbol"] * len(arrays) + [
+        _described(default) for default in attrs.values()])
 
 
 def _described(default: object) -> str:
@@ -181,12 +182,12 @@ def _made(stype: str, shape: ShapeLike, dtype: DTypeLike, ctx: Context | None) -
 
 def _inputs(op_type: str, names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[NDArray]:
     """The input arrays, from ``args`` in order and from ``kwargs`` by name; removes the latter from ``kwargs``."""
-    given = dict(zip(names, args, strict=False))
-    given.update({name: kwargs.pop(name) for name in names if name in kwargs})
-    if len(given) != len(names) or len(args) > len(names):
+    values = dict(zip(names, args, strict=False))
+    values.update({name: kwargs.pop(name) for name in names if name in kwargs})
+    if len(values) != len(names) or len(args) > len(names):
         raise SparsekitError(f"Custom {op_type!r} requires the arrays {', '.join(names)}, got {len(args)} by position and "
-                             f"{len(given) - min(len(args), len(names))} by name.", hint="pass each array once.")
-    return [value if isinstance(value, NDArray) else array(value) for value in (given[name] for name in names)]
+                             f"{len(values) - min(len(args), len(names))} by name.", hint="pass each array once.")
+    return [value if isinstance(value, NDArray) else array(value) for value in (values[name] for name in names)]
 
 
 def Custom(*args: NDArray, op_type: str, **kwargs: object) -> NDArray | list[NDArray]:
@@ -249,9 +250,9 @@ class _Guarded:
         self._op_type, self._own = op_type, own
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._own, name)
-        if not callable(found):
-            return found
+        attribute = getattr(self._own, name)
+        if not callable(attribute):
+            return attribute
         prefix = {"forward": "", "backward": "_backward_"}.get(name)
 
         def method(*args: object) -> _Guarded | tuple[Any, ...] | list[Any]:
@@ -262,12 +263,12 @@ class _Guarded:
                 if prefix is not None:
                     hooks.state.layer = label
                 with _code_of(self._op_type, name):
-                    made = found(*args)
+                    result = attribute(*args)
             finally:
                 hooks.state.layer = layer
             if prefix is not None and hooks.sink is not None:
                 hooks.sink.span(label, "user", start, time.perf_counter_ns(), {})
-            return _Guarded(self._op_type, made) if name == "create_operator" else made
+            return _Guarded(self._op_type, result) if name == "create_operator" else result
 
         return method
 
@@ -277,14 +278,14 @@ def apply(op_type: str, prop: CustomOpProp, arrays: list[NDArray]) -> NDArray | 
     if hooks.state.tracing:
         raise refuse(f"the custom operator {op_type!r} runs Python at every call.", kind=RunsInPython)
     count = len(prop.list_arguments())
-    given, aux = arrays[:count], arrays[count:]
-    ctx = given[0].context if given else None
-    shapes = [list(each.shape) for each in given]
+    inputs, aux = arrays[:count], arrays[count:]
+    ctx = inputs[0].context if inputs else None
+    shapes = [list(each.shape) for each in inputs]
     _, out_shapes, _ = _three(prop.infer_shape(shapes))
-    _, out_types, _ = _three(prop.infer_type([each.dtype.type for each in given]))
-    wanted, out_stypes, _ = _three(prop.infer_storage_type([each.stype for each in given]))
-    operator = prop.create_operator(ctx, shapes, [each.dtype.type for each in given])
-    return _run(op_type, prop, operator, given, aux, wanted,
+    _, out_types, _ = _three(prop.infer_type([each.dtype.type for each in inputs]))
+    wanted, out_stypes, _ = _three(prop.infer_storage_type([each.stype for each in inputs]))
+    operator = prop.create_operator(ctx, shapes, [each.dtype.type for each in inputs])
+    return _run(op_type, prop, operator, inputs, aux, wanted,
                 [_made(*each, ctx) for each in zip(out_stypes, map(tuple, out_shapes), out_types, strict=True)])
 
 
@@ -293,35 +294,35 @@ def _names_of(op_type: str, kwargs: dict[str, Any]) -> set[str]:
     return {name for name, value in kwargs.items() if isinstance(value, (NDArray, np.ndarray))}
 
 
-def _three(found: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+def _three(lists: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     """Lists for inputs, outputs and auxiliary states, of which the last may be missing."""
-    if len(found) not in (2, 3):
-        raise ShapeError(f"Inference must return 2 or 3 lists, got {len(found)}.",
+    if len(lists) not in (2, 3):
+        raise ShapeError(f"Inference must return 2 or 3 lists, got {len(lists)}.",
                          hint="return lists for the inputs, the outputs and the auxiliary states.")
-    return found[0], found[1], found[2] if len(found) == 3 else []
+    return lists[0], lists[1], lists[2] if len(lists) == 3 else []
 
 
-def _as_declared(op_type: str, given: NDArray, stype: str) -> NDArray:
+def _as_declared(op_type: str, source: NDArray, stype: str) -> NDArray:
     """Convert an input to the declared storage type; the profiler records a conversion to dense."""
-    if stype != "default" or given.stype == "default":
-        return given.tostype(stype).detach()
-    k = for_device(given.context.device_type)
-    store = written_dense(op_type, given._store, k, f"the custom operator {op_type} declares its input dense")
-    dense: NDArray = wrap(store, given.context)
+    if stype != "default" or source.stype == "default":
+        return source.tostype(stype).detach()
+    k = for_device(source.context.device_type)
+    store = written_dense(op_type, source._store, k, f"the custom operator {op_type} declares its input dense")
+    dense: NDArray = wrap(store, source.context)
     return dense
 
 
-def _run(op_type: str, prop: CustomOpProp, operator: CustomOp, given: list[NDArray], aux: list[NDArray], wanted: list[str],
+def _run(op_type: str, prop: CustomOpProp, operator: CustomOp, sources: list[NDArray], aux: list[NDArray], wanted: list[str],
          outputs: list[NDArray]) -> NDArray | list[NDArray]:
     state = hooks.state
     recording = state.recording
     try:
         state.recording = False
-        inputs = [_as_declared(op_type, each, stype) for each, stype in zip(given, wanted, strict=True)]
+        inputs = [_as_declared(op_type, each, stype) for each, stype in zip(sources, wanted, strict=True)]
         operator.forward(state.training, ["write"] * len(outputs), inputs, outputs, aux)
     finally:
         state.recording = recording
-    entries = tuple(each._entry for each in given)
+    entries = tuple(each._entry for each in sources)
     if recording and any(entry is not None for entry in entries):
 
         def gradients(head: list[Any]) -> list[Any]:
@@ -329,9 +330,10 @@ def _run(op_type: str, prop: CustomOpProp, operator: CustomOp, given: list[NDArr
                      for each, out in zip(head, outputs, strict=True)]
             stypes = prop.infer_storage_type_backward(*([each.stype for each in group] for group in
                                                         (grads, inputs, outputs, inputs, aux)))[3]
-            made = [_made(stype, each.shape, each.dtype, each.context) for stype, each in zip(stypes, inputs, strict=True)]
-            operator.backward(["write"] * len(made), grads, inputs, outputs, made, aux)
-            return check_gradients(op_type, made, [each.shape for each in inputs])
+            input_gradients = [_made(stype, each.shape, each.dtype, each.context)
+                               for stype, each in zip(stypes, inputs, strict=True)]
+            operator.backward(["write"] * len(input_gradients), grads, inputs, outputs, input_gradients, aux)
+            return check_gradients(op_type, input_gradients, [each.shape for each in inputs])
 
         node = CustomNode(gradients, entries, len(outputs), inputs[0].context)
         outputs = [wrap(each._store, each.context, (node, place)) for place, each in enumerate(outputs)]

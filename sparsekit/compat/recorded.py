@@ -46,12 +46,12 @@ def get_symbol(x: NDArray) -> Symbol:
         raise GradientError("get_symbol() was called on an array that was not computed while recording.",
                             hint="compute it inside `with mx.autograd.record():`, from arrays with attach_grad().")
     writer = _Writer()
-    made: dict[Entry, Entry] = {}
+    entries: dict[Entry, Entry] = {}
     for node in _inputs_first(x._entry[0]):
         if node.call is None and node.function is None:
-            made[node, 0] = writer.variable("var")
+            entries[node, 0] = writer.variable("var")
             continue
-        inputs = [None if source is None else made[source] for source in node.inputs]
+        inputs = [None if source is None else entries[source] for source in node.inputs]
         if node.call is not None:
             results = writer.operator(node.call, inputs)
         elif isinstance(node, ProgramNode):
@@ -59,8 +59,8 @@ def get_symbol(x: NDArray) -> Symbol:
         else:
             raise UnsupportedError("get_symbol() does not support a recorded autograd.Function.",
                                    hint="use operators in its place, or write it as a CustomOp and a symbol.")
-        made.update({(node, place): entry for place, entry in enumerate(results)})
-    return Symbol([made[x._entry]])
+        entries.update({(node, place): entry for place, entry in enumerate(results)})
+    return Symbol([entries[x._entry]])
 
 
 class _Writer:
@@ -81,11 +81,11 @@ class _Writer:
         """The results of an operator; None among the inputs is an array that has no place in the graph."""
         spelling = spelling_of(_PUBLIC.get(call.op.name, call.op.name))
         ours = {key: theirs for theirs, key in spelling.renamed.items()}
-        given = {ours.get(key, key): value for key, value in call.attrs.items()
-                 if key not in spelling.fixed and _differs(value, call.op.attrs.get(key))}
+        attributes = {ours.get(key, key): value for key, value in call.attrs.items()
+                      if key not in spelling.fixed and _differs(value, call.op.attrs.get(key))}
         sources = [self.variable("null") if source is None and (call.op.variadic or place < call.op.needed) else source
                    for place, source in enumerate(inputs)]
-        node = make_node(spelling, "", sources, given, self._name("node_"))
+        node = make_node(spelling, "", sources, attributes, self._name("node_"))
         return [(node, place) for place in range(call.outputs)]
 
     def program(self, program: CachedOp, inputs: Sequence[Entry | None]) -> list[Entry]:
@@ -101,13 +101,13 @@ class _Writer:
 
 def _inputs_first(head: SymbolNode) -> list[Any]:
     """A node and all nodes on which it depends, in topological order: the ids of inputs are smaller."""
-    found, waiting = {head}, [head]
+    nodes, waiting = {head}, [head]
     while waiting:
         for source in waiting.pop().inputs or ():
-            if source is not None and source[0] not in found:
-                found.add(source[0])
+            if source is not None and source[0] not in nodes:
+                nodes.add(source[0])
                 waiting.append(source[0])
-    return sorted(found, key=lambda node: node.id)
+    return sorted(nodes, key=lambda node: node.id)
 
 
 def _differs(value: object, default: object) -> bool:

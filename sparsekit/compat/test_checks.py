@@ -90,9 +90,9 @@ def get_tolerance(dat: NDArray | Array, tol: Tolerance, default_tol: Mapping[Any
 
 def get_tols(x: object, y: object, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
     """The relative and the absolute tolerance for two arrays: for each, the larger one of both arrays."""
-    pair: list[Any] = [one if hasattr(one, "dtype") else np.array(one) for one in (x, y)]
-    return (max(get_tolerance(one, rtol, default_rtols()) for one in pair),
-            max(get_tolerance(one, atol, default_atols()) for one in pair))
+    pair: list[Any] = [array if hasattr(array, "dtype") else np.array(array) for array in (x, y)]
+    return (max(get_tolerance(array, rtol, default_rtols()) for array in pair),
+            max(get_tolerance(array, atol, default_atols()) for array in pair))
 
 
 def get_rtol(rtol: float | None = None, dtype: DTypeLike = np.float64) -> float:
@@ -113,8 +113,8 @@ def get_etol(etol: float | None = None) -> float:
 # comparisons
 
 
-def _values(one: object) -> Array:
-    return one.asnumpy() if hasattr(one, "asnumpy") else np.asarray(one)
+def _values(array: object) -> Array:
+    return array.asnumpy() if hasattr(array, "asnumpy") else np.asarray(array)
 
 
 def same(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
@@ -212,8 +212,8 @@ def compare_ndarray_tuple(t1: object, t2: object, rtol: float | None = None, ato
     if t1 is None or t2 is None:
         return
     if isinstance(t1, tuple) and isinstance(t2, tuple):
-        for one, other in zip(t1, t2, strict=False):
-            compare_ndarray_tuple(one, other, rtol, atol)
+        for first, other in zip(t1, t2, strict=False):
+            compare_ndarray_tuple(first, other, rtol, atol)
     else:
         assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
 
@@ -229,15 +229,15 @@ def compare_optimizer(opt1: Optimizer, opt2: Optimizer, shape: tuple[int, ...] |
     shapes = shape if isinstance(shape, list) else [shape]
     if len(shapes) != ntensors:
         raise ShapeError(f"There are {len(shapes)} shapes for {ntensors} tensors.", hint="ntensors is their number.")
-    pairs = [[_dense_and_other(one, stype, density, dtype) for one in shapes]
+    pairs = [[_dense_and_other(tensor_shape, stype, density, dtype) for tensor_shape in shapes]
              for stype, density in ((w_stype, 1.0), (g_stype, None))]
     (w1, w2), (g1, g2) = (zip(*some, strict=True) for some in pairs)
     states1 = tuple(opt1.create_state_multi_precision(place, weight) for place, weight in enumerate(w1))
     states2 = tuple(opt2.create_state_multi_precision(place, weight) for place, weight in enumerate(w2))
     if compare_states:
         compare_ndarray_tuple(states1, states2)
-    for place, one in enumerate(zip(w1, g1, states1, strict=True)):
-        opt1.update_multi_precision(place, *one)
+    for place, arguments in enumerate(zip(w1, g1, states1, strict=True)):
+        opt1.update_multi_precision(place, *arguments)
     if isinstance(shape, list):
         opt2.update_multi_precision(list(range(ntensors)), list(w2), list(g2), list(states2))
     else:
@@ -387,8 +387,8 @@ def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None 
     if stype != "csr":
         raise StorageTypeError(f"stype must be 'csr' or 'row_sparse', got {stype!r}.", hint="use nd.array for dense arrays.")
     columns, starts = _doubling(shape[0], shape[1], density) if distribution == "powerlaw" else _scattered(shape, density)
-    made = nd.sparse.csr_matrix((drawn((len(columns),)), columns, starts), shape=tuple(shape), dtype=dtype, ctx=ctx)
-    return made, (made.indptr, made.indices, made.data)
+    matrix = nd.sparse.csr_matrix((drawn((len(columns),)), columns, starts), shape=tuple(shape), dtype=dtype, ctx=ctx)
+    return matrix, (matrix.indptr, matrix.indices, matrix.data)
 
 
 def _scattered(shape: Sequence[int], density: float) -> tuple[Array, Array]:
@@ -400,11 +400,11 @@ def _scattered(shape: Sequence[int], density: float) -> tuple[Array, Array]:
 def _doubling(rows: int, columns: int, density: float) -> tuple[Array, Array]:
     """Columns and row starts of rows that begin with 2, 4, 8 … elements as long as there are some, and with one behind that."""
     total = int(rows * columns * density)
-    more = np.cumsum(np.minimum(columns, 2 ** np.minimum(np.arange(1, rows + 1), 62)) - 1)
-    if total < 2 * rows or more[-1] < total - rows:
-        raise ShapeError(f"A power law stores {2 * rows} to {rows + more[-1]} elements in a matrix of shape {(rows, columns)}, "
+    extra = np.cumsum(np.minimum(columns, 2 ** np.minimum(np.arange(1, rows + 1), 62)) - 1)
+    if total < 2 * rows or extra[-1] < total - rows:
+        raise ShapeError(f"A power law stores {2 * rows} to {rows + extra[-1]} elements in a matrix of shape {(rows, columns)}, "
                          f"got {total}.", hint="choose another density.")
-    starts = np.concatenate([[0], np.arange(1, rows + 1) + np.minimum(more, total - rows)])
+    starts = np.concatenate([[0], np.arange(1, rows + 1) + np.minimum(extra, total - rows)])
     return np.arange(total) - np.repeat(starts[:-1], np.diff(starts)), starts
 
 
@@ -414,8 +414,8 @@ def create_sparse_array(shape: Sequence[int], stype: str, data_init: float | Non
                         shuffle_csr_indices: bool = False) -> NDArray:
     """Make a random sparse array; the arguments are those of ``rand_sparse_ndarray``."""
     rows = None if rsp_indices is None else np.sort(np.asarray(rsp_indices))
-    found: NDArray = rand_sparse_ndarray(shape, stype, density, dtype, None, data_init, rows, modifier_func)[0]
-    return found
+    array: NDArray = rand_sparse_ndarray(shape, stype, density, dtype, None, data_init, rows, modifier_func)[0]
+    return array
 
 
 def create_sparse_array_zd(shape: Sequence[int], stype: str, density: float, data_init: float | None = None,
@@ -436,38 +436,38 @@ def np_reduce(dat: Array, axis: int | Sequence[int] | None, keepdims: bool, nump
     """Reduce an array with a numpy function along one, several or all axes."""
     axes = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     places = sorted(place % dat.ndim for place in axes)
-    found = dat
+    result = dat
     for place in reversed(places):
-        found = numpy_reduce_func(found, axis=place)
-    return found.reshape([1 if place in places else size for place, size in enumerate(dat.shape)]) if keepdims else found
+        result = numpy_reduce_func(result, axis=place)
+    return result.reshape([1 if place in places else size for place, size in enumerate(dat.shape)]) if keepdims else result
 
 
 def collapse_sum_like(a: Array, shape: tuple[int, ...]) -> Array:
     """Sum an array over axes to ``shape``, which must broadcast to the shape of the array."""
-    more = a.ndim - len(shape)
-    axes = (*range(more), *(more + place for place, size in enumerate(shape) if size != a.shape[more + place]))
-    found: Array = np.sum(a, axis=axes).reshape(shape)
-    return found
+    leading = a.ndim - len(shape)
+    axes = (*range(leading), *(leading + place for place, size in enumerate(shape) if size != a.shape[leading + place]))
+    result: Array = np.sum(a, axis=axes).reshape(shape)
+    return result
 
 
 # checks of symbols
 
 
-def _arrays(names: list[str], given: Arrays, dtype: DTypeLike, ctx: Context, what: str) -> dict[str, Any]:
+def _arrays(names: list[str], values: Arrays, dtype: DTypeLike, ctx: Context, what: str) -> dict[str, Any]:
     """A dict of arrays by name, from arrays in order or by name."""
-    if isinstance(given, Mapping):
-        if set(given) != set(names):
+    if isinstance(values, Mapping):
+        if set(values) != set(names):
             raise ParameterError(f"Symbol {what} and keys of the given location do not match: the symbol has {sorted(names)}, "
-                                 f"the location has {sorted(given)}.", hint="pass a value for each name.")
-        found = {name: given[name] for name in names}
+                                 f"the location has {sorted(values)}.", hint="pass a value for each name.")
+        by_name = {name: values[name] for name in names}
     else:
-        found = dict(zip(names, given, strict=True))
+        by_name = dict(zip(names, values, strict=True))
     return {name: nd.array(value, ctx, value.dtype if dtype == "asnumpy" else dtype) if isinstance(value, np.ndarray) else value
-            for name, value in found.items()}
+            for name, value in by_name.items()}
 
 
-def _by_name(names: list[str], given: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
-    return dict(given) if isinstance(given, Mapping) else dict(zip(names, given, strict=False))
+def _by_name(names: list[str], values: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
+    return dict(values) if isinstance(values, Mapping) else dict(zip(names, values, strict=False))
 
 
 def check_symbolic_forward(sym: Symbol, location: Arrays, expected: Arrays, rtol: Tolerance = None,
@@ -535,9 +535,9 @@ def check_symbolic_backward(sym: Symbol, location: Arrays, out_grads: Arrays | N
     before = {name: generator().normal(size=value.shape) for name, value in wanted.items()}
     grads = {}
     for name, value in before.items():
-        made = nd.array(value, ctx, wanted[name].dtype if dtype == "asnumpy" else dtype)
+        gradient = nd.array(value, ctx, wanted[name].dtype if dtype == "asnumpy" else dtype)
         stype = (grad_stypes or {}).get(name) or "default"
-        grads[name] = made if stype == "default" else nd.zeros(value.shape, ctx, made.dtype, stype=stype)
+        grads[name] = gradient if stype == "default" else nd.zeros(value.shape, ctx, gradient.dtype, stype=stype)
     executor = sym.bind(ctx, arguments, args_grad=grads, grad_req={name: requests[name] if name in grads else "null"
                                                                    for name in names}, aux_states=states)
     executor.forward(is_train=True)
@@ -546,10 +546,10 @@ def check_symbolic_backward(sym: Symbol, location: Arrays, out_grads: Arrays | N
         for value in _by_name(sym.list_outputs(), out_grads).values()]
     executor.backward(heads)
     for name, value in wanted.items():
-        found, labels = grads[name].asnumpy(), (f"EXPECTED_{name}", f"BACKWARD_{name}")
+        computed, labels = grads[name].asnumpy(), (f"EXPECTED_{name}", f"BACKWARD_{name}")
         if requests[name] == "add":
-            found = found - (before[name] if grads[name].stype == "default" else 0)
-        assert_almost_equal(before[name] if requests[name] == "null" else value, found.astype(grads[name].dtype), rtol, atol,
+            computed = computed - (before[name] if grads[name].stype == "default" else 0)
+        assert_almost_equal(before[name] if requests[name] == "null" else value, computed.astype(grads[name].dtype), rtol, atol,
                             labels, equal_nan)
     return grads
 
@@ -565,10 +565,10 @@ def numeric_grad(executor: Executor, location: Mapping[str, Any], aux_states: Ma
             executor.aux_dict[key][:] = state
         return float(executor.forward(is_train=use_forward_train)[0].asnumpy().sum(dtype=np.float64))
 
-    found = {}
-    for name, given in location.items():
-        value = np.array(given)
-        slope = found[name] = np.zeros(value.shape, dtype)
+    slopes = {}
+    for name, initial in location.items():
+        value = np.array(initial)
+        slope = slopes[name] = np.zeros(value.shape, dtype)
         for place in np.ndindex(value.shape) if value.dtype.kind == "f" else ():
             centre = value[place]
             value[place] = centre + eps / 2
@@ -577,7 +577,7 @@ def numeric_grad(executor: Executor, location: Mapping[str, Any], aux_states: Ma
             slope[place] = (above - total(name, value)) / eps
             value[place] = centre
         total(name, value)
-    return found
+    return slopes
 
 
 def check_numeric_gradient(sym: Symbol, location: Arrays, aux_states: Arrays | None = None,
@@ -633,8 +633,8 @@ def check_numeric_gradient(sym: Symbol, location: Arrays, aux_states: Arrays | N
     step = get_tolerance(output, numeric_eps, default_numeric_eps())
     slopes = numeric_grad(executor, values, kept, step, use_forward_train, dtype)
     for name, request in requests.items():
-        found = computed[name] - (before[name] if request == "add" and grads[name].stype == "default" else 0)
-        assert_almost_equal(before[name] if request == "null" else slopes[name], found.astype(dtype), rtol, atol,
+        gradient = computed[name] - (before[name] if request == "add" and grads[name].stype == "default" else 0)
+        assert_almost_equal(before[name] if request == "null" else slopes[name], gradient.astype(dtype), rtol, atol,
                             (f"NUMERICAL_{name}", f"BACKWARD_{name}"))
 
 
@@ -672,7 +672,7 @@ def check_consistency(sym: Symbol | Sequence[Symbol], ctx_list: list[dict[str, A
         Outputs and gradients with which all others are compared.
     """
     symbols = [sym] * len(ctx_list) if isinstance(sym, Symbol) else list(sym)
-    executors = [one.simple_bind(grad_req=grad_req, **dict(where)) for one, where in zip(symbols, ctx_list, strict=True)]
+    executors = [symbol.simple_bind(grad_req=grad_req, **dict(where)) for symbol, where in zip(symbols, ctx_list, strict=True)]
     draw: Any = generator()
     values = {}
     for name, array in executors[0].arg_dict.items():
@@ -687,20 +687,20 @@ def check_consistency(sym: Symbol | Sequence[Symbol], ctx_list: list[dict[str, A
             array[:] = 0
     results: list[dict[str, Any]] = []
     for executor in executors:
-        found = dict(zip(symbols[0].list_outputs(), executor.forward(is_train=grad_req != "null"), strict=True))
-        results.append(found)
-    least = min((result.dtype for found in results for result in found.values()), key=lambda dtype: np.dtype(dtype).itemsize)
+        arrays = dict(zip(symbols[0].list_outputs(), executor.forward(is_train=grad_req != "null"), strict=True))
+        results.append(arrays)
+    least = min((result.dtype for arrays in results for result in arrays.values()), key=lambda dtype: np.dtype(dtype).itemsize)
     if grad_req != "null":
         heads = [output.astype(least).asnumpy() for output in results[0].values()]
-        for executor, found in zip(executors, results, strict=True):
+        for executor, arrays in zip(executors, results, strict=True):
             executor.backward([nd.array(head, executor._ctx, output.dtype)
-                               for head, output in zip(heads, found.values(), strict=True)])
-            found.update({name: grad for name, grad in executor.grad_dict.items() if grad is not None})
-    truth = dict(ground_truth or max(results, key=lambda found: next(iter(found.values())).dtype.itemsize))
-    for place, found in enumerate(results):
+                               for head, output in zip(heads, arrays.values(), strict=True)])
+            arrays.update({name: grad for name, grad in executor.grad_dict.items() if grad is not None})
+    truth = dict(ground_truth or max(results, key=lambda arrays: next(iter(arrays.values())).dtype.itemsize))
+    for place, arrays in enumerate(results):
         for name in truth:
             try:
-                assert_almost_equal(found[name], truth[name], rtol, atol, (f"{name} of {place}", "the most precise"), equal_nan)
+                assert_almost_equal(arrays[name], truth[name], rtol, atol, (f"{name} of {place}", "the most precise"), equal_nan)
             except AssertionError as error:
                 if raise_on_err:
                     raise

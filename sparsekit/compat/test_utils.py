@@ -94,8 +94,8 @@ def rand_ndarray(shape: ShapeLike, stype: str = "default", density: float | None
     if not 0 <= density <= 1:
         raise ShapeError(expected("density", "from 0 to 1", density), hint="density=0.1 stores a tenth of the elements.")
     store = _random_csr(draw, shape, density, dtype) if stype == "csr" else _random_rows(draw, shape, density, dtype)
-    found: NDArray = wrap(store, Context("cpu", 0)).as_in_context(context_of(ctx))
-    return found
+    result: NDArray = wrap(store, Context("cpu", 0)).as_in_context(context_of(ctx))
+    return result
 
 
 def _nonzero(draw: np.random.Generator, shape: ShapeLike, dtype: DTypeLike) -> Array:
@@ -119,9 +119,9 @@ def _random_rows(draw: np.random.Generator, shape: tuple[int, ...], density: flo
 
 def random_arrays(*shapes: ShapeLike) -> Array | list[Array]:
     """Return a numpy array of normally distributed float32 values, or a list of arrays for several shapes."""
-    made = [generator().standard_normal(shape, np.float32) for shape in shapes]
-    made = [np.asarray(one, np.float32) for one in made]
-    return made[0] if len(made) == 1 else made
+    arrays = [generator().standard_normal(shape, np.float32) for shape in shapes]
+    arrays = [np.asarray(values, np.float32) for values in arrays]
+    return arrays[0] if len(arrays) == 1 else arrays
 
 
 def simple_forward(sym: Symbol, ctx: Context | None = None, is_train: bool = False, **inputs: Array) -> Array | list[Array]:
@@ -228,14 +228,14 @@ def get_mnist_iterator(batch_size: int, input_shape: Shape, num_parts: int = 1, 
         Use part ``part_index`` of ``num_parts`` equal parts of the data.
     """
     get_mnist_ubyte()
-    found = []
+    iterators = []
     for part in ("train", "t10k"):
         images, labels = (_idx(path) for path in _mnist_files(part))
         chosen = slice(part_index * (len(labels) // num_parts), (part_index + 1) * (len(labels) // num_parts))
         data = images[chosen].reshape(-1, *((1, 28, 28) if len(input_shape) == 3 else (784,))).astype(np.float32) / 256
-        found.append(NDArrayIter(data, labels[chosen].astype(np.float32), batch_size, shuffle=part == "train",
+        iterators.append(NDArrayIter(data, labels[chosen].astype(np.float32), batch_size, shuffle=part == "train",
                                        last_batch_handle="discard"))
-    return found[0], found[1]
+    return iterators[0], iterators[1]
 
 
 def _idx(path: str) -> Array:

@@ -23,7 +23,7 @@ class TestStore(KVStoreBase):
     def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
         """Write the sum of the values to ``out``, by default to the values; ``key`` and ``priority`` have no effect."""
         values = _listed(value)
-        total = sum((one.as_in_context(values[0].context) for one in values[1:]), start=values[0])
+        total = sum((part.as_in_context(values[0].context) for part in values[1:]), start=values[0])
         for array in values if out is None else _listed(out):
             array[:] = total
 

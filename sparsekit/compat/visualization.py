@@ -54,8 +54,8 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
     _check(symbol)
     leaves = {node.name: node for node in order(symbol._entries) if node.call is None}
     facts: dict[SymbolNode, list[Any]] = {}
-    for given in (shape, dtype, stype):
-        for name, value in (given or {}).items():
+    for mapping in (shape, dtype, stype):
+        for name, value in (mapping or {}).items():
             if name not in leaves:
                 raise UnknownNameError.of("argument", name, leaves)
             facts.setdefault(leaves[name], []).append(value)
@@ -117,14 +117,14 @@ def print_summary(symbol: Symbol, shape: Mapping[str, Any] | None = None, line_l
     print("\n".join([*lines, f"Total params: {total}", "_" * line_length]))
 
 
-def _shapes(symbol: Symbol, given: Mapping[str, Any]) -> Shapes:
+def _shapes(symbol: Symbol, input_shapes: Mapping[str, Any]) -> Shapes:
     """Shapes of all outputs in the graph by name."""
     internals = symbol.get_internals()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the error below reports incomplete shapes
-        shapes = internals.infer_shape(**given)[1]
+        shapes = internals.infer_shape(**input_shapes)[1]
     if shapes is None:
-        unknown = [name for name, size in zip(symbol.list_inputs(), symbol.get_internals().infer_shape_partial(**given)[1],
+        unknown = [name for name, size in zip(symbol.list_inputs(), symbol.get_internals().infer_shape_partial(**input_shapes)[1],
                                               strict=False) if not size or 0 in size]
         raise ShapeError("Input shape is incomplete.", hint=f"pass the shapes of {', '.join(unknown or symbol.list_inputs())}.")
     return dict(zip(internals.list_outputs(), shapes, strict=True))

@@ -55,15 +55,15 @@ _later, _listed = _lazy(globals(), others=_ChainMap[str, Any](_GROUPS, _registry
 def _made(name: str) -> Any:
     """An operator as a function, or a group of them as a module, made on first use."""
     if name in _GROUPS:
-        found: Any = _group(name)
+        attribute: Any = _group(name)
     elif name in _FLAT:
-        found = _flat(name)
+        attribute = _flat(name)
     elif name in _registry:
-        found = getattr(_F, name)
+        attribute = getattr(_F, name)
     else:
         return _later(name)
-    globals()[name] = found
-    return found
+    globals()[name] = attribute
+    return attribute
 
 
 if not TYPE_CHECKING:

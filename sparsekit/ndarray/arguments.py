@@ -80,8 +80,8 @@ def on(store: object, ctx: Context | None) -> Any:
     place, here = context_of(ctx), Context("cpu", 0)
     if place.device_type == "trace":
         return wrap(place.constant(store), place)  # type: ignore[attr-defined]
-    made = wrap(store, here)
-    return made if place is here else made.as_in_context(place)
+    array = wrap(store, here)
+    return array if place is here else array.as_in_context(place)
 
 
 def brought(source: object, store: StoreT, start: int, shared: int = 0) -> StoreT:
@@ -97,13 +97,13 @@ def brought(source: object, store: StoreT, start: int, shared: int = 0) -> Store
     return store
 
 
-def followed(made: Foreign, source: Foreign) -> Foreign:
+def followed(array: Foreign, source: Foreign) -> Foreign:
     """An array with its source's place in the graph, while that is recorded: gradients pass to the source."""
     entry = getattr(source, "_entry", None)
     if entry is None or not hooks.state.recording:
-        return made
-    node = CustomNode(lambda given: [like(given[0], source)], (entry,), 1, made._ctx)
-    return wrap(made._store, made._ctx, (node, 0))
+        return array
+    node = CustomNode(lambda gradients: [like(gradients[0], source)], (entry,), 1, array._ctx)
+    return wrap(array._store, array._ctx, (node, 0))
 
 
 def like(gradient: Foreign, source: Foreign) -> Foreign:
@@ -126,15 +126,15 @@ def values_of(source: object, dtype: object = None, default: object = None) -> A
     DTypeError
         If it holds anything but real numbers, or numbers that an integer type does not have.
     """
-    found = numbers_of(source)
-    wanted = element_type(dtype, default or (found.dtype if hasattr(source, "dtype") else "float32"))
-    if dtype is None and wanted.kind == "f" and found.dtype.kind in "iu" and found.dtype.itemsize > 2 and found.size:
-        _check_digits(found, wanted)
-    if wanted.kind in "iu" and found.dtype != wanted:
-        _check_range(found, wanted)
+    values = numbers_of(source)
+    wanted = element_type(dtype, default or (values.dtype if hasattr(source, "dtype") else "float32"))
+    if dtype is None and wanted.kind == "f" and values.dtype.kind in "iu" and values.dtype.itemsize > 2 and values.size:
+        _check_digits(values, wanted)
+    if wanted.kind in "iu" and values.dtype != wanted:
+        _check_range(values, wanted)
     try:
         with np.errstate(over="ignore"):  # 1e300 is infinite in float32, as in MXNet
-            return contiguous_copy(found, wanted)
+            return contiguous_copy(values, wanted)
     except (ValueError, TypeError, OverflowError) as error:
         if is_internal(error, (source, dtype)):
             raise
@@ -179,23 +179,23 @@ def _unfit(source: object, why: str) -> DTypeError:
 def numbers_of(source: object) -> Array:
     """Convert to a numpy array of numbers, without a copy if possible; raise for text and dates."""
     try:
-        found = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
+        values = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:  # the last of PyTorch's tensors
         if isinstance(error, SparsekitError) and not isinstance(error, (TypeError, ValueError)):
             raise
         if is_internal(error, (source,)):
             raise
         raise _unfit(source, getattr(error, "message", str(error)).rstrip(".")) from None
-    if found.dtype.kind in "US":
-        found = _read_numbers(source, found)
-    if found.dtype.kind not in "fiubO":
-        raise DTypeError(f"Arrays must hold real numbers or integers, got {found.dtype}.",
+    if values.dtype.kind in "US":
+        values = _read_numbers(source, values)
+    if values.dtype.kind not in "fiubO":
+        raise DTypeError(f"Arrays must hold real numbers or integers, got {values.dtype}.",
                          hint="take real and imaginary parts apart, or map text and dates to numbers, first.")
-    if found.dtype.kind == "O":
-        odd = {type(item).__name__ for item in found.flat if not isinstance(item, (numbers.Number, np.generic))}
+    if values.dtype.kind == "O":
+        odd = {type(item).__name__ for item in values.flat if not isinstance(item, (numbers.Number, np.generic))}
         if odd:
             raise _unfit(source, f"it holds a {min(odd)}")
-    return found
+    return values
 
 
 def _read_numbers(source: object, texts: Array) -> Array:
@@ -208,24 +208,25 @@ def _read_numbers(source: object, texts: Array) -> Array:
     raise _unfit(source, "it holds texts that are not numbers")
 
 
-def _check_digits(found: Array, wanted: DType) -> None:
+def _check_digits(values: Array, wanted: DType) -> None:
     """Warn of integers that are rounded in a float type that was chosen by default."""
     exact = 1 << (np.finfo(wanted).nmant + 1)
-    flat = found.reshape(-1)
+    flat = values.reshape(-1)
     if -exact <= int(flat[flat.argmin()]) and int(flat[flat.argmax()]) <= exact:
         return
-    made = found.astype(wanted)
-    changed = flat[made.astype(np.float64).reshape(-1) != flat]
+    rounded = values.astype(wanted)
+    changed = flat[rounded.astype(np.float64).reshape(-1) != flat]
     if changed.size:
-        indices.notice("nd.array", f"An array of {found.dtype} becomes {wanted} by default, and {changed.size:,} of its numbers "
-                       f"change: {changed[0]} becomes {int(wanted.type(changed[0]))}", f"pass dtype='{found.dtype}'.", DTypeError)
+        indices.notice("nd.array", f"An array of {values.dtype} becomes {wanted} by default, and {changed.size:,} of its numbers "
+                       f"change: {changed[0]} becomes {int(wanted.type(changed[0]))}", f"pass dtype='{values.dtype}'.",
+                       DTypeError)
 
 
-def _check_range(found: Array, wanted: DType) -> None:
+def _check_range(values: Array, wanted: DType) -> None:
     """Raise unless all numbers, truncated to integers, fit an integer type."""
-    if not found.size or found.dtype.kind not in "iuf":
+    if not values.size or values.dtype.kind not in "iuf":
         return
-    low, high, limits = found.min().item(), found.max().item(), np.iinfo(wanted)
+    low, high, limits = values.min().item(), values.max().item(), np.iinfo(wanted)
     if not (int(limits.min) - 1 < low and high < int(limits.max) + 1):
         raise DTypeError(f"Values of {wanted} must be from {limits.min} to {limits.max}, got values from {low} to {high}.",
                          hint="use a wider element type, or clip them first.")

@@ -72,10 +72,10 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
             return invoke(reverse_calls.get(lhs) or _bound(reverse_op, lhs, reverse_calls), (rhs,), out)
         odd = rhs if left else lhs
         if isinstance(odd, np.ndarray) and (left or right):
-            found = np.asarray(unmasked(odd))
-            if found.dtype == object:
-                raise DTypeError(f"{name} takes arrays of numbers, not of {found.dtype}.", hint="cast it to numbers.")
-            other = wrap(found, (lhs if left else rhs).context)
+            values = np.asarray(unmasked(odd))
+            if values.dtype == object:
+                raise DTypeError(f"{name} takes arrays of numbers, not of {values.dtype}.", hint="cast it to numbers.")
+            other = wrap(values, (lhs if left else rhs).context)
             return function(lhs, other, out) if left else function(other, rhs, out)
         raise DTypeError(f"{name} takes arrays and numbers, not {type(odd).__name__}.",
                          hint=f"make an array with mx.nd.{'sparse.csr_matrix' if hasattr(odd, 'tocsr') else 'array'}(…).")

@@ -36,13 +36,13 @@ def run_backward(heads: list[Any], gradients: list[Any] | None, retain: bool, tr
     try:
         if hooks.sink is not None and caller is None:
             state.caller = hooks.caller(depth=3)
-        entries, given = head_gradients(heads, gradients)
+        entries, seeds = head_gradients(heads, gradients)
     finally:
         state.caller = caller
     before = state.recording, state.training
     try:
         state.recording, state.training = False, train_mode
-        backward(entries, given, F, wrap, retain)
+        backward(entries, seeds, F, wrap, retain)
     finally:
         state.recording, state.training = before
 
@@ -60,13 +60,13 @@ def head_gradients(heads: list[Any], gradients: list[Any] | None) -> tuple[list[
     gradients = gradients if gradients is not None else [None] * len(heads)
     if len(gradients) != len(heads):
         raise ShapeError(f"{len(gradients)} head gradients were given for {len(heads)} heads.", hint="give one for each head.")
-    given = [_ones_for(head) if gradient is None else gradient
+    seeds = [_ones_for(head) if gradient is None else gradient
              for head, gradient in zip(heads, gradients, strict=True)]
-    for head, gradient in zip(heads, given, strict=True):
+    for head, gradient in zip(heads, seeds, strict=True):
         if gradient.shape != head.shape:
             raise ShapeError(f"A head gradient has shape {gradient.shape}, but its head has shape {head.shape}.",
                              hint="they must be equal.")
-    return entries, given
+    return entries, seeds
 
 
 def _ones_for(head: NDArray) -> NDArray:
@@ -86,9 +86,9 @@ def _ones_for(head: NDArray) -> NDArray:
 def _kept_ones(head: NDArray) -> NDArray:
     """Ones that are the same array at every call, so that captured graphs read them where they lie; nobody writes to them."""
     key = head.shape, head.dtype, head._ctx
-    found = _ones.get(key)
-    if found is None:
+    ones = _ones.get(key)
+    if ones is None:
         if len(_ones) >= REMEMBERED:
             _ones.clear()
-        found = _ones[key] = F.ones_like(head.detach())
-    return found
+        ones = _ones[key] = F.ones_like(head.detach())
+    return ones

@@ -37,14 +37,14 @@ def read_parameters(fname: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     ParameterError
         If the arrays in the file are not the parameters of a model.
     """
-    found = load(fname)
+    arrays = load(fname)
     kinds: dict[str, dict[str, Any]] = {"arg": {}, "aux": {}}
-    if not found:
+    if not arrays:
         logging.warning("Params file '%s' is empty", fname)
         return kinds["arg"], kinds["aux"]
-    if not isinstance(found, dict):
+    if not isinstance(arrays, dict):
         raise ParameterError(f"Invalid param file {fname}: its arrays have no names.", hint="save_checkpoint() writes one.")
-    for key, array in found.items():
+    for key, array in arrays.items():
         kind, colon, name = key.partition(":")
         if kind not in kinds or not colon:
             raise ParameterError(f"Invalid param file {fname}: {key!r} begins with neither arg: nor aux:.",

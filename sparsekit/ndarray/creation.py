@@ -58,8 +58,8 @@ def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = N
         return sparse_creation.array(source_array, ctx, dtype)
     start = time.perf_counter_ns() if hooks.sink is not None else 0
     own = source_array.dtype if isinstance(source_array, NDArray) else "float32"
-    made = on(brought(source_array, values_of(source_array, dtype, own), start), ctx)
-    return followed(made, source_array) if hooks.state.recording else made
+    result = on(brought(source_array, values_of(source_array, dtype, own), start), ctx)
+    return followed(result, source_array) if hooks.state.recording else result
 
 
 #: numpy arrays that are read-only because their memory is an array's here.
@@ -132,13 +132,13 @@ def _made(name: str, op: str, shape: tuple[int, ...], attrs: dict[str, Any], ctx
     return invoke(find(op).bind({**attrs, "dtype_": out.dtype.name}), (), out, out.context)
 
 
-def _out_of(name: str, given: dict[str, Any]) -> Any:
+def _out_of(name: str, keywords: dict[str, Any]) -> Any:
     """``out`` among the further arguments of a function that MXNet declares with ``**kwargs``.
 
     ``name`` and hidden attributes, such as the ``__layout__`` that cells describe their states with, have no effect.
     """
-    out, _ = given.pop("out", None), given.pop("name", None)
-    odd = {key: value for key, value in given.items() if not (key.startswith("__") and key.endswith("__"))}
+    out, _ = keywords.pop("out", None), keywords.pop("name", None)
+    odd = {key: value for key, value in keywords.items() if not (key.startswith("__") and key.endswith("__"))}
     no_more(name, odd, ("shape", "ctx", "dtype", "out", "name"))
     return out
 

@@ -158,10 +158,10 @@ def _named(data: object) -> tuple[list[str], list[Any]]:
                          hint="save an NDArray, a list of them, or a dict with names for them.")
     names = list(data) if isinstance(data, dict) else []
     arrays = list(data.values()) if isinstance(data, dict) else list(data)
-    for what, items, kind in (("name", names, str), ("array", arrays, NDArray)):
+    for label, items, kind in (("name", names, str), ("array", arrays, NDArray)):
         for place, item in enumerate(items):
             if not isinstance(item, kind):
-                raise DTypeError(f"{what} {place} is a {type(item).__name__}, not {kind.__name__}.",
+                raise DTypeError(f"{label} {place} is a {type(item).__name__}, not {kind.__name__}.",
                                  hint="save a list of NDArray, or a dict of str to NDArray; mx.nd.array makes one.")
     return names, arrays
 
@@ -251,25 +251,25 @@ class _Reader:
         """The next numbers, as ``struct`` describes them."""
         count = struct.calcsize("<" + form)
         self.need(count, what)
-        found = self.file.read(count)
-        if len(found) != count:
-            raise self.fail(f"{what} ends after {len(found)} bytes.", hint="the file was truncated while it was read.")
+        data = self.file.read(count)
+        if len(data) != count:
+            raise self.fail(f"{what} ends after {len(data)} bytes.", hint="the file was truncated while it was read.")
         self.place += count
-        return struct.unpack("<" + form, found)
+        return struct.unpack("<" + form, data)
 
     def values(self, shape: tuple[int, ...], dtype: str, what: str) -> Array:
         """The next elements, as an array of that shape."""
         count, kind = math.prod(shape), np.dtype(dtype)
         self.need(count * kind.itemsize, what)
         check_memory(count * kind.itemsize, f"{self.name}, byte {self.place}: {what}", "read it on a machine with more memory.")
-        made = np.empty(count, kind.newbyteorder("<"))
-        if count and self.file.readinto(made.view(np.uint8).data) != made.nbytes:
+        buffer = np.empty(count, kind.newbyteorder("<"))
+        if count and self.file.readinto(buffer.view(np.uint8).data) != buffer.nbytes:
             raise self.fail(f"{what} is truncated.", hint="the file was truncated while it was read.")
-        place, self.place = self.place, self.place + made.nbytes
-        if dtype == "bool" and made.view(np.uint8).max(initial=0) > 1:
+        place, self.place = self.place, self.place + buffer.nbytes
+        if dtype == "bool" and buffer.view(np.uint8).max(initial=0) > 1:
             raise self.fail(f"{what} holds bytes that are neither 0 nor 1.", place)
         try:
-            return made.astype(kind, copy=False).reshape(shape)
+            return buffer.astype(kind, copy=False).reshape(shape)
         except ValueError as error:
             raise self.fail(f"{what} has shape {shape}: {error}.", place) from None
 

@@ -109,11 +109,11 @@ def _form_of_places(sparse: int, dense: int, shape: tuple[int, ...], name: str, 
 
 def _from_torch(tensor: Foreign) -> Array:
     try:
-        found: Array = tensor.detach().numpy()
+        array: Array = tensor.detach().numpy()
     except (TypeError, RuntimeError) as error:
         raise DTypeError(f"Values of {tensor.dtype} cannot be read: {error}.",
                          hint="tensor.float() casts them to float32.") from None
-    return found
+    return array
 
 
 def to_torch(store: Sparse, shared: Iterable[str]) -> Foreign:  # Any: a tensor

@@ -33,10 +33,10 @@ def invoke_update(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Con
                              hint=f"give out= a list of {len(places)} arrays.")
     if call.op.inputs[-1] == "rescale_grad" and isinstance(arrays[-1], (int, float)):
         arrays[-1] = wrap(device.onto(np.array([arrays[-1]], np.float32), arrays[0].context), arrays[0].context)
-    written = [one for one in (*targets, *arrays) if hasattr(one, "_check_traced")]
-    if not any(one._ctx.device_type == "trace" for one in written):  # traced arrays are written to when the program runs
-        for one in written:
-            one._check_traced()
+    written = [array for array in (*targets, *arrays) if hasattr(array, "_check_traced")]
+    if not any(array._ctx.device_type == "trace" for array in written):  # traced arrays are written to when the program runs
+        for array in written:
+            array._check_traced()
     for place, target in zip(places, targets, strict=True):
         if place < len(arrays) and hasattr(arrays[place], "_store") and target is not arrays[place]:
             arrays[place] = arrays[place].copy()

@@ -27,7 +27,7 @@ def split_key(key: object, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], lis
     """
     arrays: list[Any] = []
     parts: list[Any] = []
-    given: list[tuple[int, Array, bool]] = []
+    index_arrays: list[tuple[int, Array, bool]] = []
     for part in key if isinstance(key, tuple) else (key,):
         if part is None:
             parts.append(None)
@@ -38,28 +38,28 @@ def split_key(key: object, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], lis
         elif isinstance(part, (int, np.integer)) and not isinstance(part, bool):
             parts.append(int(part))
         else:
-            found = _array(part)
-            if found.ndim:
-                given.append((len(parts), found, is_doubtful(part, found)))
-            for places in found.nonzero() if found.dtype == bool else (found.astype(np.int64),):
+            array = _array(part)
+            if array.ndim:
+                index_arrays.append((len(parts), array, is_doubtful(part, array)))
+            for places in array.nonzero() if array.dtype == bool else (array.astype(np.int64),):
                 if places.ndim == 0:
                     parts.append(int(places))
                 else:
                     parts.append(("array", len(arrays)))
                     arrays.append(places)
-    if given:
-        _check_masks(parts, given, shape)
+    if index_arrays:
+        _check_masks(parts, index_arrays, shape)
     return tuple(parts), arrays
 
 
-def _check_masks(parts: list[Any], given: list[tuple[int, Array, bool]], shape: tuple[int, ...]) -> None:
+def _check_masks(parts: list[Any], index_arrays: list[tuple[int, Array, bool]], shape: tuple[int, ...]) -> None:
     """Raise for masks that do not have the sizes of their axes, and for positions that may be masks, also such masks."""
 
     def axes(some: list[Any]) -> int:
         return sum(part is not None and part != "..." for part in some)
 
     positions = []
-    for place, array, doubtful in given:
+    for place, array, doubtful in index_arrays:
         is_mask = array.dtype == bool
         behind = parts[place + (array.ndim if is_mask else 1):]
         start = len(shape) - axes(behind) - array.ndim if "..." in parts[:place] else axes(parts[:place])
@@ -76,7 +76,7 @@ def may_stand_for(shape: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
     """Whether a mask of this shape may be meant for axes of these sizes: also what ``keepdims=True`` leaves of them."""
     kept = [size for size in shape if size != 1]
     return shape == sizes or (len(shape) == len(sizes) and bool(kept) and all(
-        one in (1, size) for one, size in zip(shape, sizes, strict=True)))
+        length in (1, size) for length, size in zip(shape, sizes, strict=True)))
 
 
 def is_doubtful(part: object, array: Array) -> bool:
@@ -127,21 +127,21 @@ def _array(part: object) -> Array:
         raise RowIndexError(f"An index must be an integer, a slice or an array, got {part!r} of type {type(part).__name__}.",
                             hint="use integers, slices, lists or arrays of integers, or masks of booleans.")
     try:
-        found = np.asarray(store.get() if hasattr(store, "get") else unmasked(store))
+        indices = np.asarray(store.get() if hasattr(store, "get") else unmasked(store))
     except ValueError as error:
         raise RowIndexError(f"{part!r} cannot be read as an index: {error}.",
                             hint="lists in lists must be of equal lengths.") from None
-    if found.dtype == bool and not found.ndim:
+    if indices.dtype == bool and not indices.ndim:
         raise RowIndexError(f"{shown(part)} cannot be read as an index.",
                             hint="a mask must have the shape of the axes that it replaces.")
-    if found.dtype == bool:
-        return found
-    if not found.size:
-        found = found.astype(np.int64)
-    if found.dtype.kind not in "iuf":
-        raise RowIndexError(f"An array used as an index must hold integers or booleans, got {found.dtype}.",
+    if indices.dtype == bool:
+        return indices
+    if not indices.size:
+        indices = indices.astype(np.int64)
+    if indices.dtype.kind not in "iuf":
+        raise RowIndexError(f"An array used as an index must hold integers or booleans, got {indices.dtype}.",
                             hint="use integers, or booleans for a mask.")
-    return found
+    return indices
 
 
 def stacked(arrays: list[Any]) -> Array:
@@ -166,8 +166,8 @@ def numpy_key(key: object, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 def assignable(value: object) -> Array:
     """A value as numpy assigns it: numbers only, since numpy would also read texts and None."""
-    found = np.asarray(unmasked(value))
-    if found.dtype.kind not in "fiub":
+    values = np.asarray(unmasked(value))
+    if values.dtype.kind not in "fiub":
         raise DTypeError(f"A {type(value).__name__} cannot be assigned to elements of an array.",
                          hint="assign numbers, lists of numbers, or an array.")
-    return found
+    return values

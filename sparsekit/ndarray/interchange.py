@@ -189,8 +189,8 @@ def from_dlpack(dlpack: object) -> NDArray:
     DTypeError
         If NDArrays do not support the element type.
     """
-    given: Any = dlpack
-    source: Any = _Capsule(given) if type(dlpack).__name__ == "PyCapsule" else dlpack
+    capsule: Any = dlpack
+    source: Any = _Capsule(capsule) if type(dlpack).__name__ == "PyCapsule" else dlpack
     if not hasattr(source, "__dlpack__"):
         raise ConversionError(f"A {type(dlpack).__name__} has no DLPack.", hint="mx.nd.array makes a copy of other arrays.")
     if getattr(source, "stype", "default") != "default":
@@ -198,21 +198,21 @@ def from_dlpack(dlpack: object) -> NDArray:
     try:
         kind, number = source.__dlpack_device__()
         xp = for_device("gpu" if kind == GPU else "cpu").xp
-        made = xp.from_dlpack(source)
+        array = xp.from_dlpack(source)
     except (BufferError, RuntimeError, ValueError, TypeError, AttributeError) as error:
         raise ConversionError(f"A {type(dlpack).__name__} cannot be shared: {error}.",
                               hint="mx.nd.array makes a copy of its values.") from None
-    element_type(made.dtype)
-    if not made.flags.c_contiguous:
-        raise ConversionError(f"An array of shape {made.shape} with strides {made.strides} cannot be shared.",
+    element_type(array.dtype)
+    if not array.flags.c_contiguous:
+        raise ConversionError(f"An array of shape {array.shape} with strides {array.strides} cannot be shared.",
                               hint="pass a contiguous copy of it.")
     if kind == GPU:
-        return wrap(made, gpu(int(number)))
-    if not made.flags.writeable and source is dlpack:
+        return wrap(array, gpu(int(number)))
+    if not array.flags.writeable and source is dlpack:
         raise ConversionError("Read-only memory cannot be shared.", hint="mx.nd.array makes a copy of its values.")
-    if not made.flags.writeable:  # numpy also sets this flag if DLPack did not state the access
-        made = handed_out(made)
-    return wrap(made, Context("cpu", 0))
+    if not array.flags.writeable:  # numpy also sets this flag if DLPack did not state the access
+        array = handed_out(array)
+    return wrap(array, Context("cpu", 0))
 
 
 def to_dlpack_for_read(data: NDArray) -> CapsuleType:
@@ -267,7 +267,7 @@ def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, devic
         described = described if descriptor is None else descriptor["binsparse"]
         version, name, shape = str(described["version"]), described["format"], shape_of(described["shape"])
         types, count = described.get("data_types", {}), int(described.get("number_of_stored_values", -1))
-        found = {key: (part, types.get(key, "")) for key, part in parts.items()}
+        components = {key: (part, types.get(key, "")) for key, part in parts.items()}
     except SparsekitError:
         raise
     except (AttributeError, KeyError, TypeError) as error:
@@ -276,7 +276,7 @@ def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, devic
     if version.split(".")[0] != "0" or described.get("fill"):
         raise ConversionError(f"binsparse {version}{' with a fill value' if described.get('fill') else ''} is not supported.",
                               hint="version 0.1 without a fill value is supported.")
-    arrays = {key: _component(key, part, kind) for key, (part, kind) in found.items()}
+    arrays = {key: _component(key, part, kind) for key, (part, kind) in components.items()}
     try:
         return on(_store_of(name, shape, arrays, count), device)
     except KeyError as error:
@@ -287,10 +287,10 @@ def _component(name: str, part: Array, described: str) -> Array:
     """One component as numpy; values that are all one are given once."""
     if described.startswith("complex["):
         raise DTypeError(f"{name} holds complex numbers.", hint="take real and imaginary parts apart first.")
-    found = np.from_dlpack(part) if hasattr(part, "__dlpack__") and not isinstance(part, np.ndarray) else np.asarray(part)
+    array = np.from_dlpack(part) if hasattr(part, "__dlpack__") and not isinstance(part, np.ndarray) else np.asarray(part)
     if name != "values":
-        return found
-    return values_of(found).astype(bool) if "bint8" in described else values_of(found)
+        return array
+    return values_of(array).astype(bool) if "bint8" in described else values_of(array)
 
 
 def _store_of(name: object, shape: tuple[int, ...], arrays: dict[str, Any], count: int) -> Store:
@@ -312,12 +312,12 @@ def _store_of(name: object, shape: tuple[int, ...], arrays: dict[str, Any], coun
         raise ConversionError(f"The format {name!r} is not supported.", hint="request CSR.")
     ends, minor = arrays["pointers_to_1"], arrays["indices_1"]
     lines = shape[0] if name.endswith("R") else shape[1]
-    whole: CSR = csr_matrix((values, minor, ends), shape=(ends.size - 1, shape[1] if name.endswith("R") else shape[0]))._store
+    matrix: CSR = csr_matrix((values, minor, ends), shape=(ends.size - 1, shape[1] if name.endswith("R") else shape[0]))._store
     if name == "CSR" and ends.size - 1 == lines:
-        return whole
-    major = np.repeat(arrays["indices_0"] if name.startswith("D") else np.arange(ends.size - 1), np.diff(whole.indptr))
-    places = (major, whole.indices) if name.endswith("R") else (whole.indices, major)
-    return csr_matrix((whole.data, places), shape=shape)._store
+        return matrix
+    major = np.repeat(arrays["indices_0"] if name.startswith("D") else np.arange(ends.size - 1), np.diff(matrix.indptr))
+    places = (major, matrix.indices) if name.endswith("R") else (matrix.indices, major)
+    return csr_matrix((matrix.data, places), shape=shape)._store
 
 
 def _shaped(values: Array, shape: tuple[int, ...]) -> Array:

@@ -54,15 +54,15 @@ class _Method:
         return function if array is None else function.__get__(array, owner)
 
 
-def _shape_argument(shape: tuple[Any, ...], given: object, name: str) -> tuple[Any, ...]:
+def _shape_argument(shape: tuple[Any, ...], argument: object, name: str) -> tuple[Any, ...]:
     """A shape or an order of axes, given as one tuple, as numbers, or by name."""
-    if given is None:
-        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list, np.ndarray)) else shape
+    if argument is None:
+        argument = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list, np.ndarray)) else shape
     elif shape:
-        raise ShapeError(f"The {name} was given twice, {shape} and {given}.", hint="give it once.")
-    if type(given) is tuple:
-        return given
-    wanted = given.tolist() if isinstance(given, np.ndarray) else given
+        raise ShapeError(f"The {name} was given twice, {shape} and {argument}.", hint="give it once.")
+    if type(argument) is tuple:
+        return argument
+    wanted = argument.tolist() if isinstance(argument, np.ndarray) else argument
     return tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
 
 
@@ -182,11 +182,11 @@ def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
         if hooks.state.recording and self._entry is not None:
             raise GradientError("An in-place operation on a recorded array would lose what its gradient needs.",
                                 hint="write x = x + y while recording.")
-        made = function(self.detach(), other)
-        if made._entry is not None:
+        result = function(self.detach(), other)
+        if result._entry is not None:
             raise GradientError("An in-place operation with a recorded array would lose its gradient.",
                                 hint="write x = x + y while recording.")
-        self._receive(made)
+        self._receive(result)
         return self
 
     return operator

@@ -40,12 +40,12 @@ class Group(types.ModuleType):
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if not name.startswith("__"):
             for prefix in self._prefixes:
-                made = self._make(prefix + name, name)
-                if made is not None:
-                    setattr(self, name, made)
-                    return made
-        found: Callable[..., Any] = self._later(name)
-        return found
+                function = self._make(prefix + name, name)
+                if function is not None:
+                    setattr(self, name, function)
+                    return function
+        result: Callable[..., Any] = self._later(name)
+        return result
 
     def __dir__(self) -> list[str]:
         own = {name.removeprefix(prefix) for prefix in self._prefixes for name in registry if name.startswith(prefix)}

@@ -139,8 +139,8 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        what = f"<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
-        return what if self._ctx.device_type == "trace" else f"\n{self.asnumpy()!s}\n{what}"
+        summary = f"<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+        return summary if self._ctx.device_type == "trace" else f"\n{self.asnumpy()!s}\n{summary}"
 
     # values out
 
@@ -453,8 +453,8 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         """
         xp = for_device(self._ctx.device_type).xp
         with device.current(self._ctx):
-            made = empty_store(xp, check_stype(self.stype if stype is None else stype), self.shape, self.dtype)
-        self._mark(wrap(made, self._ctx), grad_req)
+            buffer = empty_store(xp, check_stype(self.stype if stype is None else stype), self.shape, self.dtype)
+        self._mark(wrap(buffer, self._ctx), grad_req)
 
     def _mark(self, grad: NDArray, grad_req: str) -> None:
         """Become a variable with this gradient buffer."""

@@ -84,8 +84,8 @@ class NumpyProtocol:
         name = UFUNCS.get(ufunc.__name__)
         if method != "__call__" or keywords or (name is None and ufunc is not np.matmul):
             call = f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method}"
-            given = f" with {', '.join(keywords)}" if keywords else ""
-            raise ConversionError(f"{call}{given} is not defined for arrays of this library.",
+            arguments = f" with {', '.join(keywords)}" if keywords else ""
+            raise ConversionError(f"{call}{arguments} is not defined for arrays of this library.",
                                   hint="mx.nd has its own reductions and casts; x.asnumpy() gives a numpy array.")
         target = None if out is None else out[0]
         if target is not None and not isinstance(target, NumpyProtocol):
@@ -150,10 +150,10 @@ def operand(value: object, ctx: Context) -> Any:
     if is_sparse(value):
         raise DTypeError(f"A sparse {type(value).__name__} of another library cannot be combined with arrays of this library.",
                          hint="mx.nd.array(matrix) makes a csr array of it.")
-    found = np.asarray(unmasked(value))
-    if found.dtype.kind not in "fiub":
-        raise DTypeError(f"An array of {found.dtype} cannot be combined with arrays of this library.", hint="cast it to numbers.")
-    return found[()] if found.ndim == 0 else _wrapped(found, ctx)
+    array = np.asarray(unmasked(value))
+    if array.dtype.kind not in "fiub":
+        raise DTypeError(f"An array of {array.dtype} cannot be combined with arrays of this library.", hint="cast it to numbers.")
+    return array[()] if array.ndim == 0 else _wrapped(array, ctx)
 
 
 def _wrapped(values: object, ctx: object) -> NDArray:
@@ -195,10 +195,10 @@ def _elementwise(name: str, *names: str) -> Callable[..., Any]:
     """An operator whose attributes ``names`` come as further arguments."""
 
     def function(a: object, *args: object, **keywords: object) -> object:
-        given = {**dict(zip(names, args, strict=False)), **keywords}
-        if len(args) > len(names) or given.keys() - set(names):
+        attributes = {**dict(zip(names, args, strict=False)), **keywords}
+        if len(args) > len(names) or attributes.keys() - set(names):
             raise _Other
-        return getattr(F, name)(a, **given)
+        return getattr(F, name)(a, **attributes)
 
     return function
 

@@ -156,8 +156,8 @@ def generalized_negative_binomial(mu: Scalar | NDArray = 1.0, alpha: Scalar | ND
 def randint(low: Scalar | NDArray, high: Scalar | NDArray, shape: ShapeLike | None = None, dtype: DTypeLike = None,
             ctx: Context | None = None, out: NDArray | None = None, rng: object = None) -> NDArray:
     """Whole numbers drawn evenly from low up to, not including, high; int32 by default, else int64."""
-    whole = [value.item() if isinstance(value, np.generic) else value for value in (low, high)]
-    return _created("_random_randint", {"low": whole[0], "high": whole[1]}, shape, dtype, ctx, out, rng)
+    bounds = [value.item() if isinstance(value, np.generic) else value for value in (low, high)]
+    return _created("_random_randint", {"low": bounds[0], "high": bounds[1]}, shape, dtype, ctx, out, rng)
 
 
 @strict
@@ -238,14 +238,14 @@ def flat(name: str) -> Callable[..., Any]:
 
     def function(*args: object, **kwargs: Any) -> NDArray:
         out, rng, _ = kwargs.pop("out", None), kwargs.pop("rng", None), kwargs.pop("name", None)
-        given = op.arguments(args, kwargs)[1]
-        unknown = [key for key in given if key not in op.attrs]
+        attributes = op.arguments(args, kwargs)[1]
+        unknown = [key for key in attributes if key not in op.attrs]
         if unknown:
             raise ArgumentError.of(f"argument of {name}", unknown[0], (*op.inputs, *op.attrs, "out", "name"))
-        shape, dtype, ctx = given.pop("shape", None), given.pop("dtype", None), given.pop("ctx", None)
+        shape, dtype, ctx = attributes.pop("shape", None), attributes.pop("dtype", None), attributes.pop("ctx", None)
         if shape is None and out is None:
             raise ShapeError(f"{name} needs a shape.", hint=f"{name}(…, shape=(2, 3)).")
-        return _created(op.name, given, shape, None if dtype == "None" else dtype, _place(ctx), out, rng)
+        return _created(op.name, attributes, shape, None if dtype == "None" else dtype, _place(ctx), out, rng)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = op.doc
@@ -256,10 +256,10 @@ def _place(ctx: Context | str | None) -> Context | None:
     """A context; MXNet writes it as text here, ``'cpu(0)'``."""
     if not isinstance(ctx, str):
         return ctx
-    found = re.fullmatch(r"(cpu|gpu|cpu_pinned)\((\d+)\)", ctx)
-    if ctx and not found:
+    match = re.fullmatch(r"(cpu|gpu|cpu_pinned)\((\d+)\)", ctx)
+    if ctx and not match:
         raise ParameterError(expected("ctx", "a Context or its name", ctx), hint="write 'cpu(0)', or give mx.cpu().")
-    return Context(found[1], int(found[2])) if found else None
+    return Context(match[1], int(match[2])) if match else None
 
 
 entries(globals(), __all__)

@@ -58,16 +58,16 @@ class Sharing:
             raise ConversionError(f"copy=False: {why}.", hint="copy=None shares what can be shared, and copies the rest.")
         self.shared = 0
 
-    def values(self, found: Array, dtype: DType) -> Array | None:
+    def values(self, array: Array, dtype: DType) -> Array | None:
         """The memory of values as an array that can be written to; None if they are to be copied."""
         if self.copy is True:
             return None
-        why = _unlike(found, dtype, "the values")
-        if why is None and not found.flags.writeable:
+        why = _unlike(array, dtype, "the values")
+        if why is None and not array.flags.writeable:
             why = "the values are read-only, but arrays here are writable"
-        return self._shared(found, why)
+        return self._shared(array, why)
 
-    def indices(self, found: Array, name: str, constant: bool) -> Array | None:
+    def indices(self, array: Array, name: str, constant: bool) -> Array | None:
         """The memory of indices; None if they are to be copied.
 
         Parameters
@@ -78,28 +78,28 @@ class Sharing:
         """
         if self.copy is True or (self.copy is None and not constant):
             return None
-        why = _unlike(found, self.index_dtype or found.dtype, name)
-        if found.dtype.name not in INDEX_TYPES:
-            why = f"{name} hold {found.dtype}, but indices here are int32 or int64"
-        return self._shared(found, why)
+        why = _unlike(array, self.index_dtype or array.dtype, name)
+        if array.dtype.name not in INDEX_TYPES:
+            why = f"{name} hold {array.dtype}, but indices here are int32 or int64"
+        return self._shared(array, why)
 
-    def _shared(self, found: Array, why: str | None) -> Array | None:
+    def _shared(self, array: Array, why: str | None) -> Array | None:
         if why is not None:
             if self.copy is False:
                 self.copies(why)
             return None
-        self.shared += found.nbytes
-        return handed_out(found)
+        self.shared += array.nbytes
+        return handed_out(array)
 
 
-def _unlike(found: Array, dtype: DType, name: str) -> str | None:
+def _unlike(array: Array, dtype: DType, name: str) -> str | None:
     """Why memory cannot be a component as it is; None if it can."""
-    if not found.dtype.isnative:
+    if not array.dtype.isnative:
         return f"{name} have the byte order of other machines"
-    if found.dtype != dtype:
-        return f"{name} hold {found.dtype}, and {dtype} is asked for"
-    if not found.flags.c_contiguous or not found.flags.aligned:
-        return f"{name} are not contiguous: shape {found.shape}, strides {found.strides}"
+    if array.dtype != dtype:
+        return f"{name} hold {array.dtype}, and {dtype} is asked for"
+    if not array.flags.c_contiguous or not array.flags.aligned:
+        return f"{name} are not contiguous: shape {array.shape}, strides {array.strides}"
     return None
 
 

@@ -139,13 +139,13 @@ class BaseSparseNDArray(NDArray):
         narrow = copy is not False and all(size < 2**31 for size in (*self.shape, store.data.size))
         data, indices, indptr = (getattr(store, name).astype(np.int32) if narrow and name != "data"
                                  else outside(getattr(store, name), name in shared) for name in store.components)
-        made = (sparse.csr_matrix if spmatrix else sparse.csr_array)((data, indices, indptr), shape=self.shape)
+        matrix = (sparse.csr_matrix if spmatrix else sparse.csr_array)((data, indices, indptr), shape=self.shape)
         for name, part in (("indices", indices), ("indptr", indptr)):  # scipy narrows those that fit int32
-            if copy is False and not np.may_share_memory(getattr(made, name), part):
-                setattr(made, name, part)
-        made.has_canonical_format = True
+            if copy is False and not np.may_share_memory(getattr(matrix, name), part):
+                setattr(matrix, name, part)
+        matrix.has_canonical_format = True
         self._gave("scipy", start, store, shared)
-        return made
+        return matrix
 
     def tocoo(self) -> Foreign:
         """A ``scipy.sparse.coo_array`` that shares the stored values of a csr array; rows and columns are copies."""
@@ -178,9 +178,9 @@ class BaseSparseNDArray(NDArray):
         start = time.perf_counter_ns() if hooks.sink is not None else 0
         store: Sparse = self._on_host()  # type: ignore[assignment]  # this array is sparse
         shared = self._shared(store, copy, ("data",))
-        made = to_torch(store, shared)
+        tensor = to_torch(store, shared)
         self._gave("torch", start, store, shared)
-        return made
+        return tensor
 
     def asjax(self, layout: str | None = None, copy: bool | None = None) -> Foreign:
         """A sparse array of JAX: csr as ``BCSR`` or ``BCOO``, row_sparse as ``BCOO`` with one sparse dimension.
@@ -216,9 +216,9 @@ class BaseSparseNDArray(NDArray):
         why = ("JAX has int32 indices" if store is not own else "a BCOO stores places as pairs of numbers" if pairs
                else "JAX needs memory that begins at a cache line" if takes != store.components else None)
         shared = self._shared(store, copy, () if pairs else tuple(name for name in takes if name != "data"), why)
-        made = to_jax(store, layout, shared)
+        result = to_jax(store, layout, shared)
         self._gave("jax", start, store, shared)
-        return made
+        return result
 
     def _check_matrix(self) -> None:
         if self.ndim != 2:

@@ -47,18 +47,18 @@ def assign(x: NDArray, key: object, value: Foreign) -> None:
     if isinstance(value, NDArray):
         check_no_part(value)
     store = x._on_host()
-    made = (_changed_rows(x, store, key, value) if isinstance(store, RowSparse)
-            else _changed_places(x, cast("CSR", store), key, value))
-    x._receive(wrap(device.onto(made, x._ctx), x._ctx))
+    result = (_changed_rows(x, store, key, value) if isinstance(store, RowSparse)
+              else _changed_places(x, cast("CSR", store), key, value))
+    x._receive(wrap(device.onto(result, x._ctx), x._ctx))
 
 
 def _csr_of(matrix: Foreign, x: NDArray) -> NDArray:
     """A csr array of a matrix of scipy."""
-    found = matrix.tocsr().copy()
-    found.sum_duplicates()
-    store = CSR(found.data, found.indices.astype(np.int64), found.indptr.astype(np.int64), found.shape)
-    made: NDArray = wrap(device.onto(store, x._ctx), x._ctx)
-    return made
+    copy = matrix.tocsr().copy()
+    copy.sum_duplicates()
+    store = CSR(copy.data, copy.indices.astype(np.int64), copy.indptr.astype(np.int64), copy.shape)
+    array: NDArray = wrap(device.onto(store, x._ctx), x._ctx)
+    return array
 
 
 def _assign_whole(x: NDArray, value: Foreign) -> None:
@@ -68,9 +68,9 @@ def _assign_whole(x: NDArray, value: Foreign) -> None:
         if value is not x and not x._take_recorded(value):
             x._receive(value if value.stype == "default" else value.__copy__())
         return
-    given = _numbers(value, x)
-    values = _of_shape(given, x.shape)
-    if not given.any():
+    numbers = _numbers(value, x)
+    values = _of_shape(numbers, x.shape)
+    if not numbers.any():
         x._receive(wrap(device.onto(empty_store(np, x.stype, x.shape, x.dtype), x._ctx), x._ctx))
         return
     check_room("assignment", x.shape, x.dtype)
@@ -111,11 +111,11 @@ def _changed_places(x: NDArray, store: CSR, key: object, value: Foreign) -> CSR:
 def _paired(rows: Foreign, columns: Foreign) -> tuple[Array, Array]:
     """Row and column numbers, broadcast against each other."""
     try:
-        found = np.broadcast_arrays(np.atleast_1d(rows), np.atleast_1d(columns))
+        pair = np.broadcast_arrays(np.atleast_1d(rows), np.atleast_1d(columns))
     except ValueError:
         raise ShapeError(f"{np.shape(rows)} rows and {np.shape(columns)} columns do not pair up.",
                          hint="give as many rows as columns, or a slice for one of them.") from None
-    return found[0], found[1]
+    return pair[0], pair[1]
 
 
 def _numbers_of(part: Foreign, size: int) -> range | Array:
@@ -160,9 +160,9 @@ def _block(value: Foreign, x: NDArray, shape: tuple[int, int]) -> tuple[Array, A
         _of_shape(values, shape)
         return none, none, np.zeros(0, x.dtype)
     check_room("assignment", shape, x.dtype)
-    whole = _of_shape(values, shape)
-    row, column = np.nonzero(whole)
-    return row, column, whole[row, column]
+    block = _of_shape(values, shape)
+    row, column = np.nonzero(block)
+    return row, column, block[row, column]
 
 
 def _of_shape(values: Array, shape: tuple[int, ...]) -> Array:
@@ -189,9 +189,9 @@ def _with_elements(store: CSR, rows: Array, columns: Array, values: Array) -> CS
 
 def _stored_at(store: CSR, rows: Array, columns: Array) -> Array:
     """Where in the components these places are, those that are stored; a search in each row."""
-    found = [start + int(np.searchsorted(store.indices[start:end], column))
-             for start, end, column in zip(store.indptr[rows], store.indptr[rows + 1], columns, strict=True)]
-    places = np.asarray(found, np.int64)
+    positions = [start + int(np.searchsorted(store.indices[start:end], column))
+                 for start, end, column in zip(store.indptr[rows], store.indptr[rows + 1], columns, strict=True)]
+    places = np.asarray(positions, np.int64)
     inside = places < store.indptr[rows + 1]
     inside[inside] = store.indices[places[inside]] == columns[inside]
     return places[inside]

@@ -116,8 +116,8 @@ def csr_matrix(arg1: object, shape: Shape | None = None, ctx: Context | None = N
         store = _csr_of_foreign(arg1, dtype, sharing)
     else:
         store = _converted(arg1, "csr", dtype, sharing)
-    made = on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start, sharing.shared), ctx)
-    return _with_gradient(made, arg1) if hooks.state.recording else made
+    matrix = on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start, sharing.shared), ctx)
+    return _with_gradient(matrix, arg1) if hooks.state.recording else matrix
 
 
 @strict
@@ -175,8 +175,8 @@ def row_sparse_array(arg1: object, shape: Shape | None = None, ctx: Context | No
         store = within_memory(_csr_of_foreign(arg1, dtype, sharing), "row_sparse")
     else:
         store = _converted(arg1, "row_sparse", dtype, sharing)
-    made = on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start, sharing.shared), ctx)
-    return _with_gradient(made, arg1) if hooks.state.recording else made
+    result = on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start, sharing.shared), ctx)
+    return _with_gradient(result, arg1) if hooks.state.recording else result
 
 
 @strict
@@ -238,8 +238,8 @@ def zeros(stype: str, shape: ShapeLike, ctx: Context | None = None, dtype: DType
     index_dtype : optional
         Element type of the indices of a sparse array: int32, or int64 by default.
     """
-    made = empty_store(np, check_stype(stype), _storable(shape_of(shape), stype), element_type(dtype))
-    return on(_numbered(made, index_dtype), ctx)
+    store = empty_store(np, check_stype(stype), _storable(shape_of(shape), stype), element_type(dtype))
+    return on(_numbered(store, index_dtype), ctx)
 
 
 @overload
@@ -296,23 +296,25 @@ def _of_shape(store: StoreT, shape: Shape | None) -> StoreT:
     return store
 
 
-def _with_gradient(made: Foreign, source: Foreign) -> Foreign:
+def _with_gradient(result: Foreign, source: Foreign) -> Foreign:
     """The array with its place in the graph, if its values are those of a recorded array."""
     if not isinstance(source, tuple):
-        return followed(made, source)
+        return followed(result, source)
     data = source[0] if source else None
     entry = getattr(data, "_entry", None)
     if entry is None:
-        return made
-    if made.stype == "row_sparse":
-        rows = wrap(device.onto(_index(source[1], "indices"), made._ctx), made._ctx)
-        node: CustomNode = CustomNode(lambda given: [like(F.take(given[0], rows, axis=0), data)], (entry,), 1, made._ctx)
+        return result
+    if result.stype == "row_sparse":
+        rows = wrap(device.onto(_index(source[1], "indices"), result._ctx), result._ctx)
+        node: CustomNode = CustomNode(lambda gradients: [like(F.take(gradients[0], rows, axis=0), data)], (entry,), 1,
+                                      result._ctx)
     else:
-        stored = made._on_host()
-        given_at, places = ([wrap(device.onto(part, made._ctx), made._ctx) for part in pair] for pair in (
+        stored = result._on_host()
+        given_at, places = ([wrap(device.onto(part, result._ctx), result._ctx) for part in pair] for pair in (
             _places_given(source[1:]), (row_ids(stored).astype(np.int64), stored.indices.astype(np.int64))))
-        node = PlacesNode(lambda given: [like(F._values_at(given[0], *given_at), data)], (entry,), made._ctx, tuple(places))
-    return wrap(made._store, made._ctx, (node, 0))
+        node = PlacesNode(lambda gradients: [like(F._values_at(gradients[0], *given_at), data)], (entry,), result._ctx,
+                          tuple(places))
+    return wrap(result._store, result._ctx, (node, 0))
 
 
 def _places_given(numbers: tuple[Any, ...]) -> tuple[Indices, Indices]:
@@ -335,8 +337,8 @@ def _values(source: Foreign, dtype: object, sharing: Sharing) -> Array:
         if not hasattr(source, "dtype"):
             sharing.copies(f"the values of a {type(source).__name__} cannot be shared")
         else:
-            found = numbers_of(source)
-            shared = sharing.values(found, element_type(dtype, found.dtype))
+            numbers = numbers_of(source)
+            shared = sharing.values(numbers, element_type(dtype, numbers.dtype))
             if shared is not None:
                 return shared
     return values_of(source, dtype)
@@ -406,10 +408,10 @@ def _converted(source: Foreign, stype: str, dtype: DTypeLike, sharing: Sharing) 
         numbers = [_indices(getattr(store, name), name, sharing, constant=True) for name in store.components[1:]]
         return cast("Sparse", type(store)(_values(store.data, wanted, sharing), *numbers, store.shape, check=False))
     sharing.copies(f"the source is {store.stype}, not {stype}")
-    made = cast("Sparse", within_memory(store, stype))  # stype is csr or row_sparse
-    made = made.copy() if made is store else made
-    made.data = made.data.astype(wanted, copy=False)
-    return made
+    converted = cast("Sparse", within_memory(store, stype))  # stype is csr or row_sparse
+    converted = converted.copy() if converted is store else converted
+    converted.data = converted.data.astype(wanted, copy=False)
+    return converted
 
 
 def _csr_of_foreign(source: Foreign, dtype: DTypeLike, sharing: Sharing) -> CSR:
@@ -422,17 +424,17 @@ def _csr_of_foreign(source: Foreign, dtype: DTypeLike, sharing: Sharing) -> CSR:
     if len(source.shape) != 2:
         raise ShapeError(f"A csr array has two dimensions; the source has shape {source.shape}.",
                          hint="reshape it to (rows, columns) first.")
-    found = source.tocsr()
-    if not all(hasattr(found, part) for part in ("data", "indices", "indptr", "shape", "sum_duplicates")):
-        raise DTypeError(f"tocsr() of a {type(source).__name__} gave a {type(found).__name__}, not a csr matrix.",
+    matrix = source.tocsr()
+    if not all(hasattr(matrix, part) for part in ("data", "indices", "indptr", "shape", "sum_duplicates")):
+        raise DTypeError(f"tocsr() of a {type(source).__name__} gave a {type(matrix).__name__}, not a csr matrix.",
                          hint="give a matrix of scipy, or its components (data, indices, indptr).")
-    if found is not source:
+    if matrix is not source:
         sharing.copies(f"a {type(source).__name__} is not csr")
     elif sharing.copy is True or not source.has_canonical_format:
         sharing.copies("columns are out of order, or repeat")
-        found = found.copy()
-    found.sum_duplicates()
-    return CSR(_values(found.data, dtype, sharing), *_pair(found.indices, found.indptr, sharing), shape_of(found.shape))
+        matrix = matrix.copy()
+    matrix.sum_duplicates()
+    return CSR(_values(matrix.data, dtype, sharing), *_pair(matrix.indices, matrix.indptr, sharing), shape_of(matrix.shape))
 
 
 def _stored(column: Foreign) -> tuple[Any, Any]:
@@ -486,8 +488,8 @@ def _index(source: Sequence[int] | Array, name: str) -> Indices:
 
 def _csr_of_tuple(parts: tuple[Any, ...], shape: ShapeLike | None, dtype: DTypeLike, sharing: Sharing) -> CSR:
     if len(parts) == 2 and all(isinstance(part, (int, np.integer)) for part in parts):
-        made: CSR = empty_store(np, "csr", _storable(shape_of(parts), "csr"), element_type(dtype))
-        return made
+        store: CSR = empty_store(np, "csr", _storable(shape_of(parts), "csr"), element_type(dtype))
+        return store
     if len(parts) == 3 and not any(isinstance(part, (int, np.integer)) for part in parts):
         return _csr_of_components(_values(parts[0], dtype, sharing), *_pair(parts[1], parts[2], sharing), shape, sharing)
     if len(parts) == 2 and isinstance(parts[1], (tuple, list)) and len(parts[1]) == 2:

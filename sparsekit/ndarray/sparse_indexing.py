@@ -111,21 +111,22 @@ def _values(part: object) -> Array:
 
 def parts_of_key(key: object, shape: tuple[int, ...]) -> list[Any]:
     """One slice, number or array of numbers for each axis; numbers are checked and counted from the front."""
-    given = list(key) if isinstance(key, tuple) else [key]
-    dots = [place for place, part in enumerate(given) if part is Ellipsis]
+    indices = list(key) if isinstance(key, tuple) else [key]
+    dots = [place for place, part in enumerate(indices) if part is Ellipsis]
     if len(dots) > 1:
         raise RowIndexError(f"{key!r} has more than one ellipsis.", hint="one '...' stands for all the axes left out.")
-    place = dots[0] if dots else len(given)
-    missing = len(shape) - (len(given) - len(dots))
+    place = dots[0] if dots else len(indices)
+    missing = len(shape) - (len(indices) - len(dots))
     if missing < 0:
-        raise RowIndexError(f"{key!r} names {len(given) - len(dots)} axes, but shape {shape} has {len(shape)}.",
+        raise RowIndexError(f"{key!r} names {len(indices) - len(dots)} axes, but shape {shape} has {len(shape)}.",
                             hint="give at most one index per axis.")
-    given[place: place + len(dots)] = [slice(None)] * missing
-    parts = [_part(part, axis, size) for axis, (part, size) in enumerate(zip(given, shape, strict=True))]
+    indices[place: place + len(dots)] = [slice(None)] * missing
+    parts = [_part(part, axis, size) for axis, (part, size) in enumerate(zip(indices, shape, strict=True))]
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
-    numbers = [(axis, one, _values(one)) for axis, one in enumerate(given) if isinstance(one, (list, np.ndarray, NDArray))]
-    check_no_masks([(values, is_doubtful(one, values) and may_stand_for(values.shape, shape[axis: axis + values.ndim]))
-                    for axis, one, values in numbers if values.dtype != bool])
+    numbers = [(axis, index, _values(index)) for axis, index in enumerate(indices)
+               if isinstance(index, (list, np.ndarray, NDArray))]
+    check_no_masks([(values, is_doubtful(index, values) and may_stand_for(values.shape, shape[axis: axis + values.ndim]))
+                    for axis, index, values in numbers if values.dtype != bool])
     mixed = any(isinstance(part, slice) for part in parts) or len(shape) != 2
     if mixed and (len(arrays) > 1 or any(array.ndim != 1 for array in arrays)):
         raise UnsupportedError("A sparse array takes one flat list of numbers beside slices.",
@@ -166,8 +167,8 @@ def _inside(values: Array, axis: int, size: int) -> Array:
     """Numbers counted from the front, all inside the axis."""
     outside = np.flatnonzero((values < -size) | (values >= size))
     if outside.size:
-        what = ("row", "column")[axis] if axis < 2 else f"entry of axis {axis}"
-        raise RowIndexError(f"{what.capitalize()} {values.reshape(-1)[outside[0]]} is outside the {size} {what}s.",
-                            hint=f"{what}s run from {-size} to {size - 1}." if size else "the axis has no entries.")
+        noun = ("row", "column")[axis] if axis < 2 else f"entry of axis {axis}"
+        raise RowIndexError(f"{noun.capitalize()} {values.reshape(-1)[outside[0]]} is outside the {size} {noun}s.",
+                            hint=f"{noun}s run from {-size} to {size - 1}." if size else "the axis has no entries.")
     values = values.astype(np.int64)
     return np.where(values < 0, values + size, values)

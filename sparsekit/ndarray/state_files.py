@@ -26,8 +26,8 @@ HEADER = "header"
 
 def pack(about: JSON, arrays: Sequence[NDArray | Array]) -> bytes:
     """The bytes of JSON and of arrays, the library's and numpy's."""
-    named = {str(place): one if isinstance(one, NDArray) else _wrapped(one) for place, one in enumerate(arrays)}
-    forms = [None if isinstance(one, NDArray) else [one.dtype.str, list(one.shape)] for one in arrays]
+    named = {str(place): array if isinstance(array, NDArray) else _wrapped(array) for place, array in enumerate(arrays)}
+    forms = [None if isinstance(array, NDArray) else [array.dtype.str, list(array.shape)] for array in arrays]
     text = json.dumps({"about": about, "forms": forms}).encode()
     header = b"%08x" % _checksum(text, named.values()) + text
     return save_tobuffer({HEADER: _wrapped(np.frombuffer(header, np.uint8)), **named})
@@ -47,9 +47,9 @@ def unpack(data: bytes) -> tuple[Any, list[Any]]:  # Any: JSON; arrays of either
         if _checksum(text[8:], named.values()) != int(text[:8], 16):
             raise FileFormatError("The checksum does not match.", hint="the file is damaged.")
         header = json.loads(text[8:])
-        found = [named[str(place)] if form is None else np.frombuffer(named[str(place)].asnumpy(), form[0]).reshape(form[1])
-                 for place, form in enumerate(header["forms"])]
-        return header["about"], found
+        arrays = [named[str(place)] if form is None else np.frombuffer(named[str(place)].asnumpy(), form[0]).reshape(form[1])
+                  for place, form in enumerate(header["forms"])]
+        return header["about"], arrays
     except (SparsekitError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise FileFormatError(f"The state cannot be read: {error}", hint="the file is damaged, or was written by another "
                               "program; use an earlier one.") from error
@@ -57,13 +57,13 @@ def unpack(data: bytes) -> tuple[Any, list[Any]]:  # Any: JSON; arrays of either
 
 def _checksum(text: bytes, arrays: Iterable[NDArray]) -> int:
     """A checksum of a text and of the types, places and values of arrays, on whichever device they are."""
-    found = zlib.crc32(text)
+    checksum = zlib.crc32(text)
     for array in arrays:
         store, stype = array.as_in_context(cpu())._store, array.stype
-        found = zlib.crc32(repr((stype, store.dtype.name, array.shape)).encode(), found)
+        checksum = zlib.crc32(repr((stype, store.dtype.name, array.shape)).encode(), checksum)
         for part in (*(getattr(store, name) for name in INDICES[stype]), store if stype == "default" else store.data):
-            found = zlib.crc32(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data, found)
-    return found
+            checksum = zlib.crc32(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data, checksum)
+    return checksum
 
 
 def _wrapped(array: Array) -> NDArray:

@@ -50,9 +50,9 @@ class WhyDense(NamedTuple):
             unknown = "There is no record of its origin, so it may always have been dense."
             said = "It is sparse." if self.kind == SPARSE else unknown
         else:
-            what = {hooks.FALLBACK: "an implicit conversion, because no sparse kernel accepts it",
-                    hooks.NATURAL: "an implicit conversion, dense by nature", hooks.ASKED: "as your code requested"}[self.kind]
-            said = f"{label_of(self.op)}{at} made it from a {self.source} array of shape {self.shape}: {what}."
+            reason = {hooks.FALLBACK: "an implicit conversion, because no sparse kernel accepts it",
+                      hooks.NATURAL: "an implicit conversion, dense by nature", hooks.ASKED: "as your code requested"}[self.kind]
+            said = f"{label_of(self.op)}{at} made it from a {self.source} array of shape {self.shape}: {reason}."
         remedy = f" Hint: {self.remedy}." if self.remedy else ""
         return said + remedy
 
@@ -66,7 +66,7 @@ def why_dense(array: NDArray) -> WhyDense:
         remedy = "" if record.kind == hooks.ASKED else record.remedy
         return WhyDense(record.kind, record.op, record.line, record.source, record.shape, remedy)
     run = None if hooks.origin is None else hooks.origin()
-    found = None if run is None else run.origin_of(array._store)
-    if found is None:
+    origin = None if run is None else run.origin_of(array._store)
+    if origin is None:
         return WhyDense(UNKNOWN, remedy="run the code that creates it under mx.Profiler(), and call why_dense() again")
-    return WhyDense(*found)
+    return WhyDense(*origin)

@@ -42,17 +42,17 @@ def binary(name: str, both: str, right: str, left: str) -> Callable[[Any, Any], 
     """A function of two symbols, or of a symbol and a number on either side."""
     def function(lhs: object, rhs: object) -> Symbol:
         first, second = isinstance(lhs, Symbol), isinstance(rhs, Symbol)
-        made: Any = None
+        result: Any = None
         if first and second:
-            made = getattr(F, both)(lhs, rhs)
+            result = getattr(F, both)(lhs, rhs)
         elif first and isinstance(rhs, _NUMBERS):
-            made = getattr(F, right)(lhs, scalar=rhs)
+            result = getattr(F, right)(lhs, scalar=rhs)
         elif second and isinstance(lhs, _NUMBERS):
-            made = getattr(F, left)(rhs, scalar=lhs)
+            result = getattr(F, left)(rhs, scalar=lhs)
         else:
             raise DTypeError(f"type {type(rhs if first else lhs).__name__} is not supported: {name} takes symbols and numbers.",
                              hint="arrays are bound to variables: mx.sym.Variable.")
-        return made
+        return result
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (f"``{name}`` of two symbols of equal shapes, or of a symbol and a number.\n\n"

@@ -55,17 +55,17 @@ def parse(value: str, default: object = REQUIRED, where: str = "an attribute") -
         raise FileFormatError(f"{where} is a text of {len(value):,} characters.", hint=f"at most {LONGEST:,} make sense.")
     if isinstance(default, str):
         return value
-    found = literal(value.strip())
-    if isinstance(default, bool) and type(found) in (int, bool) and found in (0, 1):
-        return bool(found)
+    parsed = literal(value.strip())
+    if isinstance(default, bool) and type(parsed) in (int, bool) and parsed in (0, 1):
+        return bool(parsed)
     kinds: tuple[type, ...] = {bool: (bool,), int: (int,), float: (int, float), tuple: (tuple, int, type(None))}.get(
         type(default), (object,))
-    if isinstance(found, bool) and bool not in kinds and object not in kinds:
-        found = int(found)
-    if not isinstance(found, kinds) and found is not None:
+    if isinstance(parsed, bool) and bool not in kinds and object not in kinds:
+        parsed = int(parsed)
+    if not isinstance(parsed, kinds) and parsed is not None:
         raise FileFormatError(f"{where} must be of type {type(default).__name__}, got {value[:80]!r}.",
                               hint=f"its default is {default!r}.")
-    return found
+    return parsed
 
 
 def dtype_of(code: str) -> DType | None:

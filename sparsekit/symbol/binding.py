@@ -40,21 +40,21 @@ def requests_of(names: list[str], grad_req: object) -> list[str]:
         One for all, one for each, or by name, where those not named are "null".
     """
     if isinstance(grad_req, str):
-        found = [grad_req] * len(names)
+        requests = [grad_req] * len(names)
     elif isinstance(grad_req, dict):
-        found = [grad_req.get(name, "null") for name in names]
+        requests = [grad_req.get(name, "null") for name in names]
     elif isinstance(grad_req, (list, tuple)):
-        found = list(grad_req)
-        if len(found) != len(names):
-            raise ParameterError(f"The length of the grad_req list is {len(found)}, and there are {len(names)} arguments.",
+        requests = list(grad_req)
+        if len(requests) != len(names):
+            raise ParameterError(f"The length of the grad_req list is {len(requests)}, and there are {len(names)} arguments.",
                                  hint=f"they are {', '.join(names)}; a dict names some.")
     else:
         raise DTypeError(expected("grad_req", "a string, or a list or dict of strings", type(grad_req)),
                          hint="grad_req='write', for example.")
-    for request in found:
+    for request in requests:
         if request not in REQUESTS:
             raise UnknownNameError.of("grad_req", request, REQUESTS)
-    return found
+    return requests
 
 
 def check_names(nodes: list[SymbolNode]) -> None:
@@ -85,10 +85,10 @@ def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: str | Sequence[s
     leaves = [*arguments, *states]
     check_names(leaves)
     by_name = {node.name: node for node in leaves}
-    given = {by_name[name]: from_user(shape, name) for name, shape in shapes.items() if name in by_name}
+    node_shapes = {by_name[name]: from_user(shape, name) for name, shape in shapes.items() if name in by_name}
     dtypes = {by_name[name]: _dtype(dtype, name) for name, dtype in (type_dict or {}).items() if name in by_name}
     stypes = {by_name[name]: _stype(stype, name) for name, stype in (stype_dict or {}).items() if name in by_name}
-    facts = InferredGraph(heads, given, dtypes, stypes)
+    facts = InferredGraph(heads, node_shapes, dtypes, stypes)
     _check_complete(facts, leaves, "simple_bind")
     requests = requests_of([node.name for node in arguments], grad_req)
     into = _gradient_types(heads, facts, arguments, requests)
@@ -122,16 +122,16 @@ def _gradient_types(heads: Sequence[Entry], facts: InferredGraph, arguments: lis
     if all(request == "null" for request in requests):
         return {}
     _refuse_values(facts)
-    found = gradient_stypes(heads, facts.specs(), wanted={node for node, request in zip(arguments, requests, strict=True)
+    stypes = gradient_stypes(heads, facts.specs(), wanted={node for node, request in zip(arguments, requests, strict=True)
                                                   if request != "null"})
-    return {node: found.get(node, "default") for node in arguments}
+    return {node: stypes.get(node, "default") for node in arguments}
 
 
 def _refuse_values(facts: InferredGraph) -> None:
     """Raise if an operator's result has a shape that only values decide: the storage types of gradients follow from shapes."""
     for node in facts.nodes:
-        given = [shape for shape in map(facts.shapes.get, node.inputs) if complete(shape)]
-        if node.call is not None and len(given) == len(node.inputs) and infer_shapes(node.call, given) is None:
+        shapes = [shape for shape in map(facts.shapes.get, node.inputs) if complete(shape)]
+        if node.call is not None and len(shapes) == len(node.inputs) and infer_shapes(node.call, shapes) is None:
             raise ShapeError(f"simple_bind cannot decide the shape of {node.name} ({node.call.op.label}): it depends on values.",
                              hint="bind takes arrays and the gradients' arrays; grad_req='null' needs none.")
 
@@ -159,12 +159,12 @@ class _Shared:
         key = name if kind == "arg" else f"{kind}:{name}"
         held = None if self._pool is None else self._pool.get(key)
         if held is not None and (held.shape, held.dtype, held.stype) == (spec.shape, spec.dtype, spec.stype):
-            found: NDArray = held
-            return found
-        made = zeros(spec.shape, self._where[node], spec.dtype, spec.stype)
+            shared: NDArray = held
+            return shared
+        buffer = zeros(spec.shape, self._where[node], spec.dtype, spec.stype)
         if self._pool is not None:
-            self._pool[key] = made
-        return made
+            self._pool[key] = buffer
+        return buffer
 
 
 def bind(heads: Sequence[Entry], ctx: Context, args: Sequence[NDArray] | Mapping[str, NDArray],
@@ -195,25 +195,25 @@ def bind(heads: Sequence[Entry], ctx: Context, args: Sequence[NDArray] | Mapping
     return Executor(heads, ctx, values, grads, requests, kept)
 
 
-def _arrays(what: str, nodes: list[SymbolNode], given: object, contexts: set[Context], partly: bool) -> list[Any]:
+def _arrays(what: str, nodes: list[SymbolNode], source: object, contexts: set[Context], partly: bool) -> list[Any]:
     """One array for each variable, from a list in their order or a dict by name."""
     names = [node.name for node in nodes]
-    if given is None:
-        given = []
-    if isinstance(given, dict):
-        missing = [name for name in names if name not in given]
+    if source is None:
+        source = []
+    if isinstance(source, dict):
+        missing = [name for name in names if name not in source]
         if missing and not partly:
             raise ParameterError(f"key `{missing[0]}` is missing in `{what}`; arrays are missing for {', '.join(missing)}.",
                                  hint=f"give an array for each of {', '.join(names)}.")
-        found = [given.get(name) for name in names]
-    elif isinstance(given, (list, tuple)):
-        found = list(given)
-        if len(found) != len(names):
-            raise ParameterError(f"Length of {what} does not match the number of arguments: {len(found)} were given, and "
+        arrays = [source.get(name) for name in names]
+    elif isinstance(source, (list, tuple)):
+        arrays = list(source)
+        if len(arrays) != len(names):
+            raise ParameterError(f"Length of {what} does not match the number of arguments: {len(arrays)} were given, and "
                                  f"there are {len(names)}.", hint=f"they are {', '.join(names) or 'none'}.")
     else:
-        raise DTypeError(expected(what, "a list or a dict of NDArrays", type(given)), hint="a dict gives arrays by name.")
-    for name, array in zip(names, found, strict=True):
+        raise DTypeError(expected(what, "a list or a dict of NDArrays", type(source)), hint="a dict gives arrays by name.")
+    for name, array in zip(names, arrays, strict=True):
         if array is None and partly:
             continue
         if not isinstance(array, NDArray):
@@ -221,7 +221,7 @@ def _arrays(what: str, nodes: list[SymbolNode], given: object, contexts: set[Con
         if array.context not in contexts:
             raise ParameterError(f"{what}: {name} is on {array.context}, and the symbol is bound to "
                                  f"{', '.join(sorted(map(str, contexts)))}.", hint="bring it there with as_in_context(ctx).")
-    return found
+    return arrays
 
 
 def _check_declared(leaves: list[tuple[SymbolNode, NDArray]]) -> None:

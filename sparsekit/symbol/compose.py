@@ -25,13 +25,13 @@ def checked_attributes(attr: dict[str, str] | None) -> dict[str, str]:
     """A symbol's own attributes and those of the scopes around it, hidden ones as ``__key__``."""
     if attr is not None and not isinstance(attr, dict):
         raise DTypeError(f"attr is a {type(attr).__name__}.", hint="it is a dict of texts.")
-    found = {}
+    attributes = {}
     for name, value in current_attributes().get(attr).items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise DTypeError(f"The attribute {name} is a {type(value).__name__}; Set Attr only accepts string values.",
                              hint=f"write {str(value)!r}.")
-        found[f"__{name}__" if name in HIDDEN else name] = value
-    return found
+        attributes[f"__{name}__" if name in HIDDEN else name] = value
+    return attributes
 
 
 def make_node(spelling: Spelling, hint: str, inputs: list[Entry | None], attrs: dict[str, Any], name: str | None = None,
@@ -66,27 +66,27 @@ def _attributes(spelling: Spelling, attrs: dict[str, Any]) -> tuple[dict[str, An
         if key in spelling.op.attrs:
             own[key] = value
         elif name not in PASSED_OVER:
-            known = (*spelling.op.inputs, *spelling.op.attrs, "name", "attr")
-            raise UnknownNameError.of(f"argument of {spelling.op.name}", name, known)
+            names = (*spelling.op.inputs, *spelling.op.attrs, "name", "attr")
+            raise UnknownNameError.of(f"argument of {spelling.op.name}", name, names)
         params[name] = attr_text.text(value)
     return adjusted(spelling.op, own), params
 
 
-def complete_inputs(node: SymbolNode, given: list[Entry | None]) -> tuple[Entry, ...]:
+def complete_inputs(node: SymbolNode, entries: list[Entry | None]) -> tuple[Entry, ...]:
     """The inputs of a node, with variables for those that are missing; optional ones as the attributes say."""
     call: Any = node.call
     op = call.op
     if op.variadic:
-        if None in given or not given:
+        if None in entries or not entries:
             raise SparsekitError(f"{node.name}: {op.name} was given no symbols.", hint=f"{op.name}(x, y, …)")
-        return tuple(entry for entry in given if entry is not None)
-    found: list[Entry] = []
+        return tuple(entry for entry in entries if entry is not None)
+    inputs: list[Entry] = []
     for place, key in enumerate(op.inputs):
-        entry = given[place] if place < len(given) else None
+        entry = entries[place] if place < len(entries) else None
         if place >= op.needed and entry is None and (op.wants is None or not op.wants(call.attrs, key)):
             continue
-        found.append((_variable(node, key), 0) if entry is None else entry)
-    return tuple(found)
+        inputs.append((_variable(node, key), 0) if entry is None else entry)
+    return tuple(inputs)
 
 
 def _variable(node: SymbolNode, key: str) -> SymbolNode:

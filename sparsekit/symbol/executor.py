@@ -76,17 +76,17 @@ class Executor:
 
     def _mark(self) -> list[tuple[NDArray, Variable | None]]:
         """The arrays of the program's variables, each with its place in recorded graphs."""
-        found: dict[SymbolNode, tuple[NDArray, Variable | None]] = {node: (array, None) for node, array in
-                                                                    zip(self._states, self.aux_arrays, strict=True)}
+        leaf_of: dict[SymbolNode, tuple[NDArray, Variable | None]] = {node: (array, None) for node, array in
+                                                                      zip(self._states, self.aux_arrays, strict=True)}
         for node, array, grad, request in zip(self._arguments, self.arg_arrays, self.grad_arrays, self._requests, strict=True):
             variable = None if grad is None or request == "null" else Variable(grad, request, self._ctx)
-            found[node] = (array, variable)
+            leaf_of[node] = (array, variable)
             hooks.assign(array, "input" if variable is None else "parameter", node.name)
             if variable is not None:
                 hooks.assign(grad, "gradient", node.name)
         for node, array in zip(self._states, self.aux_arrays, strict=True):
             hooks.assign(array, "parameter", node.name)
-        return [found[node] for node in self._program.variables]
+        return [leaf_of[node] for node in self._program.variables]
 
     # arrays by name
 
@@ -114,11 +114,11 @@ class Executor:
         return dict(zip(names, self.outputs, strict=True))
 
     @staticmethod
-    def _named(found: dict[str, Any], nodes: list[SymbolNode]) -> dict[str, Any]:
-        if len(found) < len(nodes):
+    def _named(by_name: dict[str, Any], nodes: list[SymbolNode]) -> dict[str, Any]:
+        if len(by_name) < len(nodes):
             raise ParameterError(f"Duplicate names detected, {[node.name for node in nodes]}.",
                                  hint="use the lists, or give each variable its own name.")
-        return found
+        return by_name
 
     # passes
 
@@ -163,23 +163,23 @@ class Executor:
         before = state.recording, state.training
         try:
             state.recording = state.training = True
-            found = self._program.whole([wrap(array._store, self._ctx, None if variable is None else (variable, 0))
-                                         for array, variable in self._leaves], self._ctx)
-            if found is None:
+            traced = self._program.whole([wrap(array._store, self._ctx, None if variable is None else (variable, 0))
+                                          for array, variable in self._leaves], self._ctx)
+            if traced is None:
                 return "its graph is more than one program"
-            tracer, results, places, self._order = found
-            if any(one.stype != "default" for one in results):
+            tracer, results, places, self._order = traced
+            if any(result.stype != "default" for result in results):
                 return "it has no backward pass from dense gradients"
             leaves = [self._leaves[place] for place in places]
-            made: StepProgram = load("sparsekit.core.step_program").StepProgram(
+            program: StepProgram = load("sparsekit.core.step_program").StepProgram(
                 tracer, results, [array for array, _ in leaves], [variable for _, variable in leaves], F)
         except TracingError:
             return "it has no backward pass from dense gradients"
         finally:
             state.recording, state.training = before
-        if any(variable is not None and slot is None for (_, variable), slot in zip(leaves, made.gradients, strict=True)):
+        if any(variable is not None and slot is None for (_, variable), slot in zip(leaves, program.gradients, strict=True)):
             return "no gradient flows to one of the arrays that have one"
-        return made
+        return program
 
     def take(self, results: Sequence[Any]) -> None:  # Any: arrays
         """Have the results of ``whole_step`` as outputs."""
@@ -205,23 +205,23 @@ class Executor:
 
     def _run(self, is_train: bool, recording: bool | None = None) -> list[NDArray]:
         recording = is_train if recording is None else recording
-        given = [wrap(array._store, self._ctx, (variable, 0) if recording and variable is not None else None)
-                 for array, variable in self._leaves]
+        arrays = [wrap(array._store, self._ctx, (variable, 0) if recording and variable is not None else None)
+                  for array, variable in self._leaves]
         state = hooks.state
         before = state.recording, state.training
         try:
             state.recording, state.training = recording, is_train
-            return self._program.run(given, self._ctx, None if self._monitor is None else self._show)
+            return self._program.run(arrays, self._ctx, None if self._monitor is None else self._show)
         finally:
             state.recording, state.training = before
 
     @property
     def outputs(self) -> list[NDArray]:
         """Results of the last forward pass; before the first one, a pass without training is run now."""
-        found = self._results if self._results is not None else self._run(False)
+        results = self._results if self._results is not None else self._run(False)
         leaves = {id(array._store) for array, _ in self._leaves}
         return [array.copy() if id(array._store) in leaves else wrap(array._store, self._ctx)
-                for array in (one.detach() for one in found)]
+                for array in (result.detach() for result in results)]
 
     def backward(self, out_grads: object = None, is_train: bool = True) -> None:
         """Send gradients from the outputs to the gradient arrays.
@@ -278,15 +278,15 @@ class Executor:
             if unknown:
                 raise UnknownNameError.of("output", unknown[0], names)
             return [out_grads.get(name) for name in names]
-        found = list(out_grads) if isinstance(out_grads, (list, tuple)) else [out_grads]
-        for gradient in found:
+        gradients = list(out_grads) if isinstance(out_grads, (list, tuple)) else [out_grads]
+        for gradient in gradients:
             if gradient is not None and not isinstance(gradient, NDArray):
                 raise DTypeError(f"out_grads has a {type(gradient).__name__}; inputs must be NDArray.",
                                  hint="make one with mx.nd.array(…).")
-        if len(found) != len(names):
-            raise ShapeError(f"{len(found)} head gradients were given for {len(names)} outputs.",
+        if len(gradients) != len(names):
+            raise ShapeError(f"{len(gradients)} head gradients were given for {len(names)} outputs.",
                              hint=f"they are {', '.join(names)}.")
-        return found
+        return gradients
 
     # other methods
 
@@ -338,16 +338,16 @@ class Executor:
             If a shape differs; then nothing is copied.
         """
         pairs = []
-        for given, held, what in ((arg_params, self.arg_dict, "arguments"),
-                                  (aux_params or {}, self.aux_dict, "auxiliary states")):
-            for name, array in given.items():
+        for params, held, group in ((arg_params, self.arg_dict, "arguments"),
+                                    (aux_params or {}, self.aux_dict, "auxiliary states")):
+            for name, array in params.items():
                 if name in held:
                     if array.shape != held[name].shape:
                         raise ShapeError(f"{name} has shape {array.shape}, and is bound with {held[name].shape}.",
                                          hint="the parameters belong to a network of other sizes.")
                     pairs.append((held[name], array))
                 elif not allow_extra_params:
-                    raise UnknownNameError(f'Find name "{name}" that is not in the {what}.',
+                    raise UnknownNameError(f'Find name "{name}" that is not in the {group}.',
                                            hint="allow_extra_params=True ignores it.")
         for target, array in pairs:
             array.as_in_context(self._ctx).astype(target.dtype, copy=False).copyto(target)
@@ -385,9 +385,9 @@ class Executor:
             grads.append(None if grad is None else _resized(grad, wanted))
         aux = [_resized(array, to_user(shapes[node, 0]) if complete(shapes.get((node, 0))) else array.shape)
                for node, array in zip(self._states, self.aux_arrays, strict=True)]
-        made = Executor(self._heads, self._ctx, args, grads, self._requests, aux, self._program)
-        made._symbol = self._symbol
-        return made
+        executor = Executor(self._heads, self._ctx, args, grads, self._requests, aux, self._program)
+        executor._symbol = self._symbol
+        return executor
 
     def graph(self) -> Any:
         """A picture of the graph with the arrays that are bound: their storage types, shapes and bytes, and what becomes dense.
@@ -420,17 +420,17 @@ class Executor:
     def _kept_bytes(self) -> int:
         """The bytes of results that a pass in training leaves: the outputs, and what its backward pass reads."""
         heads = self._program.heads
-        facts = InferredGraph(heads, *[{node: getattr(array, what) for node, (array, _) in
+        facts = InferredGraph(heads, *[{node: getattr(array, attribute) for node, (array, _) in
                                         zip(self._program.variables, self._leaves, strict=True)}
-                                       for what in ("shape", "dtype", "stype")])
+                                       for attribute in ("shape", "dtype", "stype")])
         flows: list[Flow] = []
         marked = {node for node, (_, variable) in zip(self._program.variables, self._leaves, strict=True) if variable is not None}
         specs = facts.specs()
         gradient_stypes(heads, specs, wanted=marked, refused={}, flows=flows)
         kept, open_nodes = set(heads), {node for node, _ in heads}
-        for node, made in flows:  # from the heads on
+        for node, gradients in flows:  # from the heads on
             call: Any = node.call
-            if node in open_nodes and any(made) and call.op.name != "BlockGrad":
+            if node in open_nodes and any(gradients) and call.op.name != "BlockGrad":
                 open_nodes.update(source for source, _ in node.inputs)
                 kept.update(node.inputs if call.op.saves_inputs else ())
                 kept.update((node, place) for place in range(call.outputs) if call.op.saves_outputs)

@@ -177,7 +177,7 @@ class _Reader:
         self.source = source
         if not isinstance(document, dict):
             raise self._wrong(f"holds a {type(document).__name__}, not the nodes of a graph")
-        self.given, self.document = self._need(document, "nodes", list), document
+        self.descriptions, self.document = self._need(document, "nodes", list), document
         self.nodes: list[SymbolNode] = []
         #: Whether a size of 0 in the document is unknown, which -1 says where zero is a size.
         self.renames_zero = meaning.zero_is_a_size and not _is_np_shape(document)
@@ -192,26 +192,26 @@ class _Reader:
         return value
 
     def heads(self) -> list[Entry]:
-        for number, described in enumerate(self.given):
+        for number, described in enumerate(self.descriptions):
             if not isinstance(described, dict):
                 raise self._wrong(f"has a {type(described).__name__} for node {number}")
             name = self._need(described, "name", str)
             where = f"node {number} {name!r:.80}"
             self.nodes.append(self._node(described, name, where))
-        found = [self._entry(entry, "its heads", len(self.nodes)) for entry in self._need(self.document, "heads", list)]
-        if not found:
+        entries = [self._entry(entry, "its heads", len(self.nodes)) for entry in self._need(self.document, "heads", list)]
+        if not entries:
             raise self._wrong("has no heads")
-        return found
+        return entries
 
     def _attributes(self, described: dict[str, Any], where: str) -> dict[str, str]:
         """Attributes under any of the keys that versions of MXNet have used."""
-        found: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         for key in ("param", "attr", "attrs"):
             held = described.get(key, {})
             if not isinstance(held, dict) or not all(isinstance(value, str) for value in held.values()):
                 raise self._wrong(f"has attributes of {where} that are not strings", "attributes map names to strings.")
-            found.update(held)
-        return found
+            attributes.update(held)
+        return attributes
 
     def _node(self, described: dict[str, Any], name: str, where: str) -> SymbolNode:
         attrs = self._attributes(described, where)
@@ -237,7 +237,7 @@ class _Reader:
         inner = described.get("subgraphs", [])
         if not isinstance(inner, list):
             raise self._wrong(f"has a {type(inner).__name__} for subgraphs of {where}")
-        graphs = [_Reader(one, f"{self.source}: a graph in {where}").heads() for one in inner]
+        graphs = [_Reader(graph, f"{self.source}: a graph in {where}").heads() for graph in inner]
         params = {key: value for key, value in attrs.items() if not _is_own(key)}
         try:
             op = old(__name__, op_name)(params, graphs, len(inputs))
@@ -282,12 +282,12 @@ class _Reader:
             return tuple(inputs)
         return complete_inputs(node, list(inputs))
 
-    def _entry(self, entry: object, where: str, known: int) -> Entry:
+    def _entry(self, entry: object, where: str, count: int) -> Entry:
         if not (isinstance(entry, list) and len(entry) in (2, 3) and all(type(item) is int for item in entry)):
             raise self._wrong(f"has {str(entry)[:60]!r} as an input of {where}", "an input is [node, output, version].")
         number, place = entry[:2]
-        if not 0 <= number < known:
-            later = 0 <= number < len(self.given)
+        if not 0 <= number < count:
+            later = 0 <= number < len(self.descriptions)
             raise self._wrong(f"has {where} depend on node {number}, which " + (
                 "comes later, so that the graph has a cycle or is out of order" if later else "does not exist"),
                 "each node comes after its inputs.")

@@ -40,16 +40,16 @@ def split_arguments(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
     if len(args) > len(names):
         raise SparsekitError(f"{op.name} takes at most {len(names)} arguments, {len(args)} were given.",
                              hint=f"its arguments are {', '.join(names)}.")
-    given = dict(zip(names, args, strict=False))
-    twice = given.keys() & kwargs.keys()
+    arguments = dict(zip(names, args, strict=False))
+    twice = arguments.keys() & kwargs.keys()
     if twice:
         raise SparsekitError(f"{op.name} was given the argument {twice.pop()!r} twice.", hint="give it once.")
-    given.update(kwargs)
+    arguments.update(kwargs)
     inputs = []
     for name in op.inputs:
-        value = given.pop(name, None)
+        value = arguments.pop(name, None)
         inputs.append(None if value is None else entry_of(value, name))
-    return inputs, given
+    return inputs, arguments
 
 
 def make_function(name: str, label: str | None = None) -> Callable[..., Any]:
@@ -69,9 +69,9 @@ def make_function(name: str, label: str | None = None) -> Callable[..., Any]:
     def function(*args: object, **kwargs: object) -> Symbol:  # object: the operator checks them
         if not op.variadic:
             args = split_behind(op, args, kwargs, ("name", "attr", "out"))
-        given: dict[str, Any] = kwargs
-        name, attr, _ = (given.pop(key, None) for key in ("name", "attr", "out"))
-        inputs, attrs = split_arguments(op, args, given)
+        arguments: dict[str, Any] = kwargs
+        name, attr, _ = (arguments.pop(key, None) for key in ("name", "attr", "out"))
+        inputs, attrs = split_arguments(op, args, arguments)
         hidden = {key: attrs.pop(key) for key in list(attrs) if key in HIDDEN or (key[:2] == key[-2:] == "__")}
         node = make_node(spelling, hint, inputs, attrs, name, {**(attr or {}), **hidden} if hidden else attr)
         if node.visible > MOST_OUTPUTS:
@@ -98,7 +98,7 @@ def _signature(spelling: Spelling) -> inspect.Signature:
         first = [inspect.Parameter(name, kind, default=None) for name in op.inputs]
     attrs = [inspect.Parameter(ours.get(name, name), kind, default=inspect.Parameter.empty if default is REQUIRED and (
         op.variadic or not op.inputs) else default) for name, default in op.attrs.items() if name not in spelling.fixed]
-    attrs.sort(key=lambda one: one.default is not inspect.Parameter.empty and not (op.variadic or op.inputs))
+    attrs.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty and not (op.variadic or op.inputs))
     last = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in ("name", "attr", "out")]
     return inspect.Signature([*first, *attrs, *last])
 

@@ -41,41 +41,41 @@ def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec],
         Receives each node that gradients pass through, with the gradients of its inputs, None for those without one.
     """
     useful = None if wanted is None else _leading_to(heads, wanted)
-    given: dict[Entry, Spec] = {}
+    gradients: dict[Entry, Spec] = {}
     for head in heads:
-        _add(given, head, specs[head])
+        _add(gradients, head, specs[head])
     for node in reversed(order(heads)):
         call: Any = node.call
         if call is None or call.op.gradient_function is None:
             continue
-        arrived = [given.get((node, place)) for place in range(node.visible)]
-        if all(one is None for one in arrived):
+        arrived = [gradients.get((node, place)) for place in range(node.visible)]
+        if all(gradient is None for gradient in arrived):
             continue
         noted: list[tuple[Op, tuple[Spec, ...]]] = []
         try:
-            made, noted = _through(node, arrived, specs, useful)
+            passed, noted = _through(node, arrived, specs, useful)
         except DensificationError as error:
             if refused is None:
                 raise
             refused[node] = error
-            made = [specs[entry]._replace(stype="default") for entry in node.inputs]  # what else follows from it is shown
+            passed = [specs[entry]._replace(stype="default") for entry in node.inputs]  # what else follows from it is shown
         if flows is not None:
-            flows.append((node, made))
+            flows.append((node, passed))
         if noted and fallbacks is not None:
             fallbacks[node] = noted
-        for entry, spec in zip(node.inputs, made, strict=False):
+        for entry, spec in zip(node.inputs, passed, strict=False):
             if spec is not None:
-                _add(given, entry, spec)
-    return {entry[0]: spec.stype for entry, spec in given.items() if entry[0].call is None}
+                _add(gradients, entry, spec)
+    return {entry[0]: spec.stype for entry, spec in gradients.items() if entry[0].call is None}
 
 
 def _leading_to(heads: Sequence[Entry], wanted: Container[SymbolNode]) -> set[SymbolNode]:
     """The nodes that are computed from one of these variables, and these themselves."""
-    found: set[SymbolNode] = set()
+    nodes: set[SymbolNode] = set()
     for node in order(heads):
-        if node in wanted or any(source in found for source, _ in node.inputs):
-            found.add(node)
-    return found
+        if node in wanted or any(source in nodes for source, _ in node.inputs):
+            nodes.add(node)
+    return nodes
 
 
 def _through(node: SymbolNode, arrived: list[Spec | None], specs: dict[Entry, Spec], useful: set[SymbolNode] | None
@@ -88,11 +88,11 @@ def _through(node: SymbolNode, arrived: list[Spec | None], specs: dict[Entry, Sp
             for place, (source, _) in enumerate(node.inputs)]
     if not any(want):
         return [None] * len(want), []
-    found, noted = gradient_specs(call, inputs, F, head, None if useful is None else want)
-    return [spec if wanted else None for wanted, spec in zip(want, found, strict=False)], noted
+    gradients, noted = gradient_specs(call, inputs, F, head, None if useful is None else want)
+    return [spec if wanted else None for wanted, spec in zip(want, gradients, strict=False)], noted
 
 
-def _add(given: dict[Entry, Spec], entry: Entry, spec: Spec) -> None:
+def _add(gradients: dict[Entry, Spec], entry: Entry, spec: Spec) -> None:
     """Gradients that meet are added: of equal storage types that stays, of others the sum is dense."""
-    held = given.get(entry)
-    given[entry] = spec if held is None or held.stype == spec.stype else spec._replace(stype="default")
+    held = gradients.get(entry)
+    gradients[entry] = spec if held is None or held.stype == spec.stype else spec._replace(stype="default")

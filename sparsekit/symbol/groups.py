@@ -23,9 +23,9 @@ def checked_groups(group2ctx: object, ctx: Context) -> Mapping[str, Context]:
     """
     if group2ctx is None:
         return {}
-    if not isinstance(group2ctx, dict) or not all(isinstance(one, Context) for one in group2ctx.values()):
+    if not isinstance(group2ctx, dict) or not all(isinstance(context, Context) for context in group2ctx.values()):
         raise DTypeError(expected("group2ctx", "a dict of names and Contexts", group2ctx), hint="leave it out.")
-    far = [str(one) for one in group2ctx.values() if one != ctx and "gpu" in (one.device_type, ctx.device_type)]
+    far = [str(context) for context in group2ctx.values() if context != ctx and "gpu" in (context.device_type, ctx.device_type)]
     if far:
         raise UnsupportedError(f"group2ctx would run a graph on {ctx} and on {', '.join(far)}.",
                                hint="leave it out: the whole graph runs on ctx.")
@@ -39,14 +39,14 @@ def places(heads: Sequence[Entry], ctx: Context, groups: Mapping[str, Context]) 
     what neither decides is on ``ctx``.
     """
     nodes = order(heads)
-    found: dict[SymbolNode, Context] = {}
+    contexts: dict[SymbolNode, Context] = {}
     for node in nodes:
         own = groups.get(node.attrs.get("__ctx_group__", ""))
-        place = next((found[source] for source, _ in node.inputs if source in found), None) if own is None else own
+        place = next((contexts[source] for source, _ in node.inputs if source in contexts), None) if own is None else own
         if place is not None:
-            found[node] = place
+            contexts[node] = place
     for node in reversed(nodes):
-        if node in found:
+        if node in contexts:
             for source, _ in node.inputs:
-                found.setdefault(source, found[node])
-    return {node: found.get(node, ctx) for node in nodes}
+                contexts.setdefault(source, contexts[node])
+    return {node: contexts.get(node, ctx) for node in nodes}

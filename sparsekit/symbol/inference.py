@@ -36,13 +36,13 @@ class _Knowledge:
 
     def __init__(self, nodes: Sequence[SymbolNode], lenient: bool = False) -> None:
         self.nodes, self.lenient = nodes, lenient
-        self.known: dict[Entry, Partial] = {}
+        self.shapes: dict[Entry, Partial] = {}
         self.said: dict[Entry, str] = {}
         self.changed = False
 
     def learn(self, entry: Entry, shape: Partial, source: str) -> None:
         """Add to what is known of an entry; an error for a contradiction names both operators."""
-        before = self.known.get(entry)
+        before = self.shapes.get(entry)
         if shape is None or shape == before:
             return
         try:
@@ -51,16 +51,16 @@ class _Knowledge:
             raise ShapeError(f"{entry[0].name} has shape {to_user(before)} by {self.said[entry]}, and {to_user(shape)} by "
                              f"{source}.", hint="the two operators need the same shape; check their inputs and sizes.") from None
         if after != before:
-            self.known[entry], self.said[entry], self.changed = after, source, True
+            self.shapes[entry], self.said[entry], self.changed = after, source, True
 
     def described(self, node: SymbolNode) -> str:
         """The inputs of a node: what each is called, its shape, where it comes from, and which operator decided it."""
-        found = []
+        inputs = []
         for name, entry in zip(node.input_names(), node.inputs, strict=False):
             said = self.said.get(entry, "")
             by = f" (which {said} needs)" if entry[0].call is None and said.endswith(")") and said != _calls(node) else ""
-            found.append(f"{name} {to_user(self.known.get(entry))} from {entry[0].name}{by}")
-        return ", ".join(found)
+            inputs.append(f"{name} {to_user(self.shapes.get(entry))} from {entry[0].name}{by}")
+        return ", ".join(inputs)
 
     def visit(self, node: SymbolNode) -> None:
         """Carry what is known through one operator, forwards and backwards."""
@@ -72,35 +72,35 @@ class _Knowledge:
 
     def _visit(self, node: SymbolNode) -> None:
         call: Any = node.call
-        ins = [self.known.get(entry) for entry in node.inputs]
+        ins = [self.shapes.get(entry) for entry in node.inputs]
         if not all(map(complete, ins)):
             self._guess(node, ins)
-            ins = [self.known.get(entry) for entry in node.inputs]
+            ins = [self.shapes.get(entry) for entry in node.inputs]
         if all(map(complete, ins)):
-            made = self._infer(node, ins)
+            outputs = self._infer(node, ins)
         else:
-            made = _tried(call, ins)
-        for place, shape in enumerate(made or ()):
+            outputs = _tried(call, ins)
+        for place, shape in enumerate(outputs or ()):
             self.learn((node, place), shape, _calls(node))
 
     def _guess(self, node: SymbolNode, ins: list[Partial]) -> None:
         try:
-            found = input_shapes(node.call, ins, self._output(node), node.one_shape)  # type: ignore[arg-type]
+            shapes = input_shapes(node.call, ins, self._output(node), node.one_shape)  # type: ignore[arg-type]
         except ShapeError as error:
             raise ShapeError(f"{_calls(node)} cannot take shapes that differ, {error.message}: it has "
                              f"{self.described(node)}.", hint="elementwise operators need equal shapes; broadcast_* "
                              "take shapes that broadcast.") from None
-        for entry, shape in zip(node.inputs, found, strict=False):  # what would have no values stays unknown, as in MXNet
-            known = shape and tuple(None if isinstance(size, int) and size < 1 else size for size in shape)
-            self.learn(entry, known, _calls(node))
+        for entry, shape in zip(node.inputs, shapes, strict=False):  # what would have no values stays unknown, as in MXNet
+            partial = shape and tuple(None if isinstance(size, int) and size < 1 else size for size in shape)
+            self.learn(entry, partial, _calls(node))
 
     def _output(self, node: SymbolNode) -> Partial:
         """What is known of the first output; of equal parts, what is known of any of them."""
         call: Any = node.call
-        found = self.known.get((node, 0))
+        shape = self.shapes.get((node, 0))
         for place in range(1, call.outputs if call.op.name == "SliceChannel" else 1):
-            found = merged(found, self.known.get((node, place)))
-        return found
+            shape = merged(shape, self.shapes.get((node, place)))
+        return shape
 
     def _infer(self, node: SymbolNode, ins: list[Any]) -> Sequence[Partial] | None:
         call: Any = node.call
@@ -136,20 +136,20 @@ def _tried(call: Call, ins: list[Partial]) -> list[Partial] | None:
     """
     if any(shape is None for shape in ins):
         return None
-    found = []
+    outcomes = []
     for probe in _PROBES:
         try:
-            made = infer_shapes(call, [tuple(probe if size is None else size for size in shape or ()) for shape in ins])
+            shapes = infer_shapes(call, [tuple(probe if size is None else size for size in shape or ()) for shape in ins])
         except SparsekitError:
             return None
-        if made is None:
+        if shapes is None:
             return None
-        found.append(made)
-    return [tuple(one if one == other else None for one, other in zip(*pair, strict=True)) if len(pair[0]) == len(pair[1])
-            else None for pair in zip(*found, strict=True)]
+        outcomes.append(shapes)
+    return [tuple(first if first == other else None for first, other in zip(*pair, strict=True)) if len(pair[0]) == len(pair[1])
+            else None for pair in zip(*outcomes, strict=True)]
 
 
-def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial], lenient: bool = False) -> dict[Entry, Partial]:
+def shapes_of(heads: Iterable[Entry], variable_shapes: dict[SymbolNode, Partial], lenient: bool = False) -> dict[Entry, Partial]:
     """The shape of every entry, as far as it follows from those given and those that variables declare.
 
     A shape given takes the place of the one declared.  The last pass changes nothing: it puts every operator's own rule to
@@ -158,7 +158,7 @@ def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial], lenient:
     Parameters
     ----------
     heads : iterable of (SymbolNode, int)
-    given : dict
+    variable_shapes : dict
         Shapes of variables.
     lenient : bool
         Leave out operators that cannot take their inputs, in the place of an error.
@@ -172,7 +172,7 @@ def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial], lenient:
     knowledge = _Knowledge(nodes, lenient)
     for node in nodes:
         if node.call is None:
-            written, shape = node.attrs.get("__shape__"), given.get(node)
+            written, shape = node.attrs.get("__shape__"), variable_shapes.get(node)
             if written is not None and not complete(shape):
                 knowledge.learn((node, 0), declared(written, node.name), f"its declaration as {written!r}")
             knowledge.learn((node, 0), shape, "the shape given")
@@ -182,49 +182,49 @@ def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial], lenient:
         knowledge.changed = False
         for node in operators:
             knowledge.visit(node)
-        if not all(complete(knowledge.known.get((node, 0))) for node in nodes):
+        if not all(complete(knowledge.shapes.get((node, 0))) for node in nodes):
             for node in reversed(operators):
                 knowledge.visit(node)
-    return knowledge.known
+    return knowledge.shapes
 
 
 # element types
 
-def dtypes_of(heads: Iterable[Entry], given: dict[SymbolNode, Any]) -> dict[Entry, Any]:
+def dtypes_of(heads: Iterable[Entry], variable_dtypes: dict[SymbolNode, Any]) -> dict[Entry, Any]:
     """The element type of every entry, as far as it follows from those given and those that variables declare."""
     nodes = order(heads)
-    known: dict[Entry, Any] = {}
+    dtypes: dict[Entry, Any] = {}
     for node in nodes:
         if node.call is None:
-            dtype = given.get(node)
+            dtype = variable_dtypes.get(node)
             if dtype is None and "__dtype__" in node.attrs:
                 dtype = attr_text.dtype_of(node.attrs["__dtype__"])
             if dtype is not None:
-                known[node, 0] = dtype
+                dtypes[node, 0] = dtype
     operators = [node for node in nodes if node.call is not None]
     count = -1
-    while count != len(known):
-        count = len(known)
+    while count != len(dtypes):
+        count = len(dtypes)
         for node in (*operators, *reversed(operators)):
-            _carry_types(node, known)
-    return known
+            _carry_types(node, dtypes)
+    return dtypes
 
 
-def _carry_types(node: SymbolNode, known: dict[Entry, Any]) -> None:
+def _carry_types(node: SymbolNode, dtypes: dict[Entry, Any]) -> None:
     call: Any = node.call
     op = call.op
-    ins = [known.get(entry) for entry in node.inputs]
+    ins = [dtypes.get(entry) for entry in node.inputs]
     if any(dtype is None for dtype in ins):  # numpy takes None for float64, so `None in ins` would find that
         alike = next((dtype for place, dtype in enumerate(ins) if dtype is not None and place not in op.own_dtype), None)
         if alike is None and op.dtype is rules.same:
-            alike = known.get((node, 0))
+            alike = dtypes.get((node, 0))
         for place, entry in enumerate(node.inputs):
             if ins[place] is None and place not in op.own_dtype:
-                found = alike if op.input_dtype is None else op.input_dtype(place, alike, call.attrs)
-                if found is not None:
-                    known[entry] = ins[place] = found
-    if (node, 0) not in known:
-        known.update({(node, place): dtype for place, dtype in enumerate(_tried_types(node, ins)) if dtype is not None})
+                input_dtype = alike if op.input_dtype is None else op.input_dtype(place, alike, call.attrs)
+                if input_dtype is not None:
+                    dtypes[entry] = ins[place] = input_dtype
+    if (node, 0) not in dtypes:
+        dtypes.update({(node, place): dtype for place, dtype in enumerate(_tried_types(node, ins)) if dtype is not None})
 
 
 def _tried_types(node: SymbolNode, ins: list[Any]) -> list[Any]:
@@ -237,10 +237,10 @@ def _tried_types(node: SymbolNode, ins: list[Any]) -> list[Any]:
         except errors as error:
             raise DTypeError(f"{_calls(node)} has no element type: {error}.", hint="check its dtype, as 'float32'.") from None
     try:
-        made = [infer_dtypes(call, [probe if dtype is None else dtype for dtype in ins]) for probe in _TYPE_PROBES]
+        dtypes = [infer_dtypes(call, [probe if dtype is None else dtype for dtype in ins]) for probe in _TYPE_PROBES]
     except errors:  # some operators take few types, and say so when theirs are known
         return []
-    return [one if one == other else None for one, other in zip(*made, strict=True)]
+    return [first if first == other else None for first, other in zip(*dtypes, strict=True)]
 
 
 # storage types
@@ -266,7 +266,7 @@ class NodeStorage(NamedTuple):
     cast: str | None
 
 
-def storage_of(heads: Iterable[Entry], given: dict[SymbolNode, str], shapes: dict[Entry, Partial] | None = None
+def storage_of(heads: Iterable[Entry], variable_stypes: dict[SymbolNode, str], shapes: dict[Entry, Partial] | None = None
                ) -> tuple[dict[Entry, str], list[NodeStorage]]:
     """The storage type of every entry, and of each operator how it comes by them.
 
@@ -278,13 +278,13 @@ def storage_of(heads: Iterable[Entry], given: dict[SymbolNode, str], shapes: dic
     StorageTypeError
         If an operator takes no such inputs.
     """
-    known: dict[Entry, str] = {}
-    found: list[NodeStorage] = []
+    by_entry: dict[Entry, str] = {}
+    storages: list[NodeStorage] = []
     for node in order(heads):
         if node.call is None:
-            known[node, 0] = given.get(node) or declared_stype(node) or "default"
+            by_entry[node, 0] = variable_stypes.get(node) or declared_stype(node) or "default"
             continue
-        stypes = tuple(known[entry] for entry in node.inputs)
+        stypes = tuple(by_entry[entry] for entry in node.inputs)
         try:
             storage = infer_storage(node.call, stypes, [(shapes or {}).get(entry) for entry in node.inputs])
         except StorageTypeError as error:
@@ -292,9 +292,9 @@ def storage_of(heads: Iterable[Entry], given: dict[SymbolNode, str], shapes: dic
                                 zip(node.input_names(), node.inputs, strict=False))
             raise StorageTypeError(f"{_calls(node)} with {sources}: {error.message}", hint=error.hint) from None
         for place, stype in enumerate(storage.outputs):
-            known[node, place] = stype
-        found.append(NodeStorage(node, stypes, *storage))
-    return known, found
+            by_entry[node, place] = stype
+        storages.append(NodeStorage(node, stypes, *storage))
+    return by_entry, storages
 
 
 def declared_stype(node: SymbolNode) -> str | None:

@@ -36,12 +36,12 @@ Known = Mapping[SymbolNode, Any]
 Facts = tuple[dict[SymbolNode, Partial], dict[SymbolNode, Any], dict[SymbolNode, str], dict[SymbolNode, int]]
 
 
-def known_of(given: Known) -> Facts:
+def known_of(values: Known) -> Facts:
     """Shapes, element types, storage types and bytes out of what a caller gives for variables.
 
     Parameters
     ----------
-    given : dict
+    values : dict
         By variable: an array, a shape, a storage type, an element type, or a tuple of several of these.
 
     Raises
@@ -53,7 +53,7 @@ def known_of(given: Known) -> Facts:
     dtypes: dict[SymbolNode, Any] = {}
     stypes: dict[SymbolNode, str] = {}
     sizes: dict[SymbolNode, int] = {}
-    for node, value in given.items():
+    for node, value in values.items():
         if isinstance(value, NDArray):
             shapes[node], dtypes[node], stypes[node], sizes[node] = value.shape, value.dtype, value.stype, int(value.nbytes)
             continue
@@ -82,20 +82,20 @@ def _element_type(name: str, fact: float | str) -> DType:
         raise kind(expected(name, "described by a shape, a storage type or an element type", fact), hint=hint) from None
 
 
-def figure(heads: Sequence[Entry], given: Known, title: str = "", hide: Callable[[SymbolNode, str], bool] | None = None,
+def figure(heads: Sequence[Entry], values: Known, title: str = "", hide: Callable[[SymbolNode, str], bool] | None = None,
            gradients: Mapping[SymbolNode, str] | None = None, halves: int = 2) -> Any:
     """The display of a graph; ``hide(node)`` says which variables are left out, ``gradients`` their gradients' types.
 
     One of its ``halves`` is the forward pass.
     """
-    return displays.call("graph_figure", graph_data(heads, given, hide, gradients, halves), title=title)
+    return displays.call("graph_figure", graph_data(heads, values, hide, gradients, halves), title=title)
 
 
 class _Graph(InferredGraph):
     """All that is known of a graph's arrays."""
 
-    def __init__(self, heads: Sequence[Entry], given: Known) -> None:
-        shapes, dtypes, stypes, self.sizes = known_of(given)
+    def __init__(self, heads: Sequence[Entry], values: Known) -> None:
+        shapes, dtypes, stypes, self.sizes = known_of(values)
         super().__init__(heads, shapes, dtypes, stypes)
         self._check_axes()
         self.storage = {storage.node: storage for storage in self.storages}
@@ -119,26 +119,26 @@ class _Graph(InferredGraph):
         fallbacks: dict[SymbolNode, list[tuple[Op, tuple[Spec, ...]]]] = {}
         refused: dict[SymbolNode, DensificationError] = {}
         stypes = gradient_stypes(heads, specs, fallbacks, wanted, refused, flows)
-        found = {node: [_dense(op, [(f"{name} of {op.label}", spec.stype, spec.shape, spec.dtype) for name, spec in
-                                    zip(op.inputs * max(1, len(specs)), specs, strict=False)])
-                        for op, specs in noted] for node, noted in fallbacks.items()}
+        conversions = {node: [_dense(op, [(f"{name} of {op.label}", spec.stype, spec.shape, spec.dtype) for name, spec in
+                                          zip(op.inputs * max(1, len(specs)), specs, strict=False)])
+                              for op, specs in noted] for node, noted in fallbacks.items()}
         for node, error in refused.items():
             sparse = [(name, specs[entry]) for name, entry in zip(node.input_names(), node.inputs, strict=False)
                       if specs[entry].stype != "default"]
-            found.setdefault(node, []).append({
+            conversions.setdefault(node, []).append({
                 "what": ", ".join(f"the gradient of {name} {spec.stype}, dense by nature" for name, spec in sparse),
                 "bytes": sum(math.prod(spec.shape) * np.dtype(spec.dtype).itemsize for _, spec in sparse),
                 "remedy": f"{error.hint} grad_req='null' for what needs no gradient", "refused": True})
-        return stypes, found, flows
+        return stypes, conversions, flows
 
     def array(self, entry: Entry) -> dict[str, Any]:
         """One array as plain data."""
         shape, dtype = self.shapes.get(entry), self.dtypes.get(entry)
-        found = {"shape": None if shape is None else [None if size is None else int(size) for size in shape],
-                 "dtype": None if dtype is None else np.dtype(dtype).name, "stype": self.stypes[entry]}
+        data = {"shape": None if shape is None else [None if size is None else int(size) for size in shape],
+                "dtype": None if dtype is None else np.dtype(dtype).name, "stype": self.stypes[entry]}
         if entry[0] in self.sizes:
-            found["bytes"] = self.sizes[entry[0]]
-        return found
+            data["bytes"] = self.sizes[entry[0]]
+        return data
 
     def fallback(self, storage: NodeStorage) -> dict[str, Any] | None:
         """What an operator makes dense, at what cost, and what to do instead."""
@@ -147,17 +147,17 @@ class _Graph(InferredGraph):
             return None
         named = [(name, stype, self.shapes.get(entry), self.dtypes.get(entry)) for name, stype, entry in
                  zip(node.input_names(), storage.inputs, node.inputs, strict=False)] if storage.fallback else []
-        found = _dense(call.op, named)
+        conversion = _dense(call.op, named)
         if storage.cast:
-            made = _dense(call.op, [("the result, asked for as", storage.cast, self.shapes.get((node, 0)),
+            cast = _dense(call.op, [("the result, asked for as", storage.cast, self.shapes.get((node, 0)),
                                      self.dtypes.get((node, 0)))])
             advice = f"leave out {call.op.sparse_output}={storage.cast!r}"
             if not storage.fallback:
-                return {**made, "remedy": advice}
-            sizes = found["bytes"], made["bytes"]
-            found = {"what": f"{found['what']}, {made['what']}", "bytes": None if None in sizes else sum(sizes),
-                     "remedy": f"{found['remedy']}; {advice}", "refused": found["refused"] or made["refused"]}
-        return found
+                return {**cast, "remedy": advice}
+            sizes = conversion["bytes"], cast["bytes"]
+            conversion = {"what": f"{conversion['what']}, {cast['what']}", "bytes": None if None in sizes else sum(sizes),
+                          "remedy": f"{conversion['remedy']}; {advice}", "refused": conversion["refused"] or cast["refused"]}
+        return conversion
 
 
 def _dense_result(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
@@ -170,17 +170,17 @@ def _dense_result(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
         return None
     results = [(graph.shapes.get((node, place)), graph.dtypes.get((node, place)))
                for place, stype in enumerate(storage.outputs) if stype == "default"]
-    known = [(math.prod(shape) * np.dtype(dtype).itemsize, math.prod(shape)) for shape, dtype in results
+    sizes = [(math.prod(shape) * np.dtype(dtype).itemsize, math.prod(shape)) for shape, dtype in results
              if shape is not None and complete(shape) and dtype is not None]
-    size, elements = max(known, default=(0, 0))
+    size, elements = max(sizes, default=(0, 0))
     beyond = _beyond_limit(call.op, dense, size, elements)
     if storage.fallback and not _outgrows(node, storage, graph, elements):
         return None  # what falls back is said of its inputs
-    if not beyond and not _by_nature(node, storage, graph, elements if len(known) == len(results) else None):
+    if not beyond and not _by_nature(node, storage, graph, elements if len(sizes) == len(results) else None):
         return None
     remedy = "take a slice first, or raise sparsekit.config.densify_limit" if beyond else natural_remedy(call.op)
     what = "the result" if storage.fallback else "the result, dense by nature"
-    return {"what": what, "bytes": size if len(known) == len(results) else None,
+    return {"what": what, "bytes": size if len(sizes) == len(results) else None,
             "refused": beyond or config.densify == "error", "remedy": remedy}
 
 
@@ -214,22 +214,23 @@ def _by_nature(node: SymbolNode, storage: NodeStorage, graph: _Graph, elements: 
 
 def _dense(op: Op, arrays: Sequence[tuple[str, str, Partial, Any]]) -> dict[str, Any]:
     """What becomes dense of named arrays, each with its storage type, shape and element type."""
-    sparse = [one for one in arrays if one[1] != "default"]
+    sparse = [array for array in arrays if array[1] != "default"]
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize if shape is not None and complete(shape) and dtype is not None else None
              for _, _, shape, dtype in sparse]
-    known = [size for size in sizes if size is not None]
-    refused = config.densify == "error" or (config.densify != "allow" and any(size > config.densify_limit for size in known))
+    known_sizes = [size for size in sizes if size is not None]
+    refused = config.densify == "error" or (config.densify != "allow" and any(
+        size > config.densify_limit for size in known_sizes))
     return {"what": ", ".join(f"{name} {stype}" for name, stype, _, _ in sparse),
-            "bytes": sum(known) if len(known) == len(sizes) else None, "remedy": remedy_for(op), "refused": refused}
+            "bytes": sum(known_sizes) if len(known_sizes) == len(sizes) else None, "remedy": remedy_for(op), "refused": refused}
 
 
-def graph_data(heads: Sequence[Entry], given: Known, hide: Callable[[SymbolNode, str], bool] | None = None,
+def graph_data(heads: Sequence[Entry], values: Known, hide: Callable[[SymbolNode, str], bool] | None = None,
                gradients: Mapping[SymbolNode, str] | None = None, halves: int = 2) -> dict[str, Any]:
     """The graph as ``sparsekit.figures.graph.graph_figure`` takes it.
 
     Without ``gradients``, all variables but csr ones, which are data, are taken to have some.
     """
-    graph = _Graph(heads, given)
+    graph = _Graph(heads, values)
     wanted = gradients if gradients is not None else {node for node in graph.nodes
                                                      if node.call is None and graph.stypes[node, 0] != "csr"}
     inferred, backward, flows = graph.gradients(heads, wanted)
@@ -252,35 +253,35 @@ _GRADIENT: dict[str, Any] = {"fallback": None, "result": None, "backward": [], "
 def _backward_half(heads: Sequence[Entry], graph: _Graph, numbers: Mapping[SymbolNode, int], flows: Sequence[Flow],
                    inferred: Mapping[SymbolNode, str]) -> list[dict[str, Any]]:
     """The gradient of each operator that gradients pass through, in the order of the backward pass, then those of variables."""
-    made: list[dict[str, Any]] = []
+    nodes: list[dict[str, Any]] = []
     makers: dict[Entry, list[list[Any]]] = {}
     for node, place in heads:
         if node in numbers:
             makers.setdefault((node, place), []).append([numbers[node], place, "begins at"])
     for node, specs in flows:
         arrived = [maker for place in range(node.visible) for maker in makers.get((node, place), ())]
-        given = [(entry, spec) for entry, spec in zip(node.inputs, specs, strict=False) if spec is not None]
-        if not arrived or not given:
+        gradients = [(entry, spec) for entry, spec in zip(node.inputs, specs, strict=False) if spec is not None]
+        if not arrived or not gradients:
             continue
-        for place, (entry, _) in enumerate(given):
-            makers.setdefault(entry, []).append([len(numbers) + len(made), place, "gradient"])
+        for place, (entry, _) in enumerate(gradients):
+            makers.setdefault(entry, []).append([len(numbers) + len(nodes), place, "gradient"])
         call: Any = node.call  # Any: gradients pass through operators alone
-        made.append({**_GRADIENT, "name": f"gradient of {node.name}", "op": f"{call.op.label}, backward", "inputs": arrived,
-                     "of": numbers[node], "outputs": [{"shape": list(spec.shape), "dtype": np.dtype(spec.dtype).name,
-                                                       "stype": spec.stype} for _, spec in given]})
+        nodes.append({**_GRADIENT, "name": f"gradient of {node.name}", "op": f"{call.op.label}, backward", "inputs": arrived,
+                      "of": numbers[node], "outputs": [{"shape": list(spec.shape), "dtype": np.dtype(spec.dtype).name,
+                                                        "stype": spec.stype} for _, spec in gradients]})
     for node, number in numbers.items():
         if node.call is None and (node, 0) in makers and node in inferred:
             array = {**graph.array((node, 0)), "stype": inferred[node]}
             array.pop("bytes", None)
-            made.append({**_GRADIENT, "name": f"gradient of {node.name}", "op": "gradient", "inputs": makers[node, 0],
-                         "of": number, "outputs": [array]})
-    return made
+            nodes.append({**_GRADIENT, "name": f"gradient of {node.name}", "op": "gradient", "inputs": makers[node, 0],
+                          "of": number, "outputs": [array]})
+    return nodes
 
 
 def _plain(node: SymbolNode, graph: _Graph, numbers: dict[SymbolNode, int], gradient: str | None,
            backward: list[dict[str, Any]]) -> dict[str, Any]:
     storage = graph.storage.get(node)
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "name": node.name, "op": None if node.call is None else node.call.op.label,
         "inputs": [[numbers[source], place, name] for name, (source, place) in
                    zip(node.input_names(), node.inputs, strict=False) if source in numbers],
@@ -288,4 +289,4 @@ def _plain(node: SymbolNode, graph: _Graph, numbers: dict[SymbolNode, int], grad
         "fallback": graph.fallback(storage) if storage is not None else None, "result": _dense_result(node, graph),
         "backward": backward,
         "gradient": gradient, "attrs": dict(node.params)}
-    return found
+    return data

@@ -31,9 +31,9 @@ class _Method:
         return function if symbol is None else function.__get__(symbol, owner)
 
 
-def _sizes(given: tuple[Any, ...], named: object) -> tuple[Any, ...]:
-    found = named if named is not None else given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
-    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+def _sizes(args: tuple[Any, ...], named: object) -> tuple[Any, ...]:
+    sizes = named if named is not None else args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    return tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,)
 
 
 def reshape(self: Symbol, *shape: ShapeLike, **kwargs: object) -> Symbol:

@@ -69,20 +69,20 @@ def _camel(name: str) -> str:
 
 def _legacy() -> dict[str, tuple[str, str, bool]]:
     """Names of MXNet beside the registry's: name -> (name in files, operator, one shape)."""
-    found: dict[str, tuple[str, str, bool]] = {}
+    names: dict[str, tuple[str, str, bool]] = {}
     for short, full in (("add", "Plus"), ("sub", "Minus"), ("mul", "Mul"), ("div", "Div")):
-        found[f"_{full}"] = (f"elemwise_{short}", f"elemwise_{short}", False)
-        found[f"_{full.lower()}"] = found[f"_{full}"]
-    found["_grad_add"] = ("_grad_add", "elemwise_add", False)
+        names[f"_{full}"] = (f"elemwise_{short}", f"elemwise_{short}", False)
+        names[f"_{full.lower()}"] = names[f"_{full}"]
+    names["_grad_add"] = ("_grad_add", "elemwise_add", False)
     for name in _ELEMENTWISE:
-        found[f"_{name}"] = (f"_{name}", f"broadcast_{name}", True)
-        found[f"_{'_'.join(word.capitalize() for word in name.split('_'))}"] = found[f"_{name}"]
+        names[f"_{name}"] = (f"_{name}", f"broadcast_{name}", True)
+        names[f"_{'_'.join(word.capitalize() for word in name.split('_'))}"] = names[f"_{name}"]
         if f"_{name}_scalar" in registry:
-            found[f"_{_camel(name)}Scalar"] = (f"_{name}_scalar", f"_{name}_scalar", False)
+            names[f"_{_camel(name)}Scalar"] = (f"_{name}_scalar", f"_{name}_scalar", False)
     for short in ("plus", "minus", "mul", "div", "rminus", "rdiv", "rmod", "rpower"):
         camel = f"R{short[1:].capitalize()}" if short.startswith("r") else short.capitalize()
-        found[f"_{camel}Scalar"] = (f"_{short}_scalar", f"_{short}_scalar", False)
-    return found
+        names[f"_{camel}Scalar"] = (f"_{short}_scalar", f"_{short}_scalar", False)
+    return names
 
 
 _LEGACY = _legacy()
@@ -104,10 +104,10 @@ def spelling_of(name: str) -> Spelling:
     UnknownNameError
         If there is no such operator.
     """
-    found = _spellings.get(name)
-    if found is None:
-        found = _spellings[name] = _make(name)
-    return found
+    spelling = _spellings.get(name)
+    if spelling is None:
+        spelling = _spellings[name] = _make(name)
+    return spelling
 
 
 def _make(name: str) -> Spelling:

@@ -59,12 +59,12 @@ class SymbolNode:
 
     def listed_attributes(self) -> dict[str, str]:
         """All attributes as users see them: hidden ones under both of their names."""
-        found = {**self.params}
+        attributes = {**self.params}
         for name, value in self.attrs.items():
-            found[name] = value
+            attributes[name] = value
             if name.startswith("__") and name[2:-2] in HIDDEN:
-                found[name[2:-2]] = value
-        return found
+                attributes[name[2:-2]] = value
+        return attributes
 
     def __repr__(self) -> str:
         return f"<{self.name}>" if self.call is None else f"<{self.name}: {self.call.op.name}>"
@@ -76,7 +76,7 @@ Entry = tuple[SymbolNode, int]
 def order(heads: Iterable[Entry]) -> list[SymbolNode]:
     """Every node that the heads depend on, inputs first and from the left, as MXNet orders arguments."""
     seen: set[SymbolNode] = set()
-    found: list[SymbolNode] = []
+    nodes: list[SymbolNode] = []
     for head, _ in heads:
         stack: list[tuple[SymbolNode, int]] = [(head, 0)]
         while stack:
@@ -90,8 +90,8 @@ def order(heads: Iterable[Entry]) -> list[SymbolNode]:
                 if node.inputs[place][0] not in seen:
                     stack.append((node.inputs[place][0], 0))
             else:
-                found.append(node)
-    return found
+                nodes.append(node)
+    return nodes
 
 
 def auxiliary(nodes: Iterable[SymbolNode]) -> set[SymbolNode]:
@@ -119,14 +119,14 @@ def variables(nodes: Iterable[SymbolNode]) -> tuple[list[SymbolNode], list[Symbo
 def rebuilt(heads: Iterable[Entry], replace: Callable[[SymbolNode, list[Entry]], Entry | SymbolNode]) -> list[Entry]:
     """The same graph of other nodes: ``replace(node, new_inputs)`` gives a node, or the entry that stands for it."""
     heads = list(heads)
-    made: dict[SymbolNode, Entry | SymbolNode] = {}
+    replacements: dict[SymbolNode, Entry | SymbolNode] = {}
 
     def entry(old: Entry) -> Entry:
-        found = made[old[0]]
-        return (found, old[1]) if isinstance(found, SymbolNode) else found
+        replacement = replacements[old[0]]
+        return (replacement, old[1]) if isinstance(replacement, SymbolNode) else replacement
 
     for node in order(heads):
-        made[node] = replace(node, [entry(source) for source in node.inputs])
+        replacements[node] = replace(node, [entry(source) for source in node.inputs])
     return [entry(head) for head in heads]
 
 
@@ -147,10 +147,10 @@ def merged(heads: Iterable[Entry]) -> list[Entry]:
 
     def replace(node: SymbolNode, inputs: list[Entry]) -> SymbolNode:
         call = node.call
-        made = node if tuple(inputs) == node.inputs else copied(node, inputs)
+        candidate = node if tuple(inputs) == node.inputs else copied(node, inputs)
         if call is None or not inputs or node in ends or call.op.random or call.op.mutates or hasattr(call.op, "invoke") \
                 or call.op.own_gradient:
-            return made
-        return first.setdefault((call, tuple(sorted(node.attrs.items())), *inputs), made)
+            return candidate
+        return first.setdefault((call, tuple(sorted(node.attrs.items())), *inputs), candidate)
 
     return rebuilt(heads, replace)

@@ -118,19 +118,19 @@ class SymbolProgram:
             read.update(dict.fromkeys(segment.inputs))
         return segments
 
-    def run(self, given: Sequence[Any], ctx: Context, watch: Watch | None = None) -> list[Any]:
+    def run(self, values: Sequence[Any], ctx: Context, watch: Watch | None = None) -> list[Any]:
         """Compute the heads from the values of the variables; recorded if autograd records.
 
         Parameters
         ----------
-        given : sequence of NDArray
+        values : sequence of NDArray
             One for each of ``variables``.
         ctx : Context
             Where operators without inputs create.
         watch : callable, optional
         """
-        held: dict[Entry, Any] = {(node, 0): array for node, array in zip(self.variables, given, strict=True)}
-        shapes = tuple([tuple(array.shape) for array in given]) if self._open else ()
+        held: dict[Entry, Any] = {(node, 0): array for node, array in zip(self.variables, values, strict=True)}
+        shapes = tuple([tuple(array.shape) for array in values]) if self._open else ()
         if ctx is TRACE:
             for _ in self._noted(self.operators, held, shapes):
                 pass
@@ -144,8 +144,8 @@ class SymbolProgram:
                     self._run_alone(segment.nodes[0], arrays, held, ctx, shapes, watch)
                 else:
                     lowered = self._lowered(segment, arrays, ctx, shapes)
-                    made = lowered.program(arrays, watch and _watching(lowered, watch))
-                    held.update(zip(segment.outputs, made, strict=True))
+                    results = lowered.program(arrays, watch and _watching(lowered, watch))
+                    held.update(zip(segment.outputs, results, strict=True))
             except _ReadsValues as reads:
                 self._alone.add(reads.node)
                 segments = self._segments = self._split()
@@ -156,7 +156,7 @@ class SymbolProgram:
         return [held[head] for head in self.heads]
 
     # Any: arrays
-    def whole(self, given: Sequence[Any], ctx: Context) -> tuple[Tracer, list[Any], list[int], list[int]] | None:
+    def whole(self, values: Sequence[Any], ctx: Context) -> tuple[Tracer, list[Any], list[int], list[int]] | None:
         """All heads traced as one program; None if that takes several, or a head is a variable.
 
         Returns
@@ -175,8 +175,8 @@ class SymbolProgram:
         if any(head not in segment.outputs for head in self.heads):
             return None
         held = {(node, 0): place for place, node in enumerate(self.variables)}
-        shapes = tuple([tuple(array.shape) for array in given]) if self._open else ()
-        tracer, results, _ = self._traced(segment, [given[held[entry]] for entry in segment.inputs], ctx, shapes)
+        shapes = tuple([tuple(array.shape) for array in values]) if self._open else ()
+        tracer, results, _ = self._traced(segment, [values[held[entry]] for entry in segment.inputs], ctx, shapes)
         return (tracer, results, [held[entry] for entry in segment.inputs],
                 [segment.outputs.index(head) for head in self.heads])
 
@@ -188,9 +188,10 @@ class SymbolProgram:
         if shapes not in self._adjusted:
             if len(self._adjusted) >= REMEMBERED:
                 self._adjusted.clear()
-            known = shapes_of(self.heads, dict(zip(self.variables, shapes, strict=True)))
-            self._adjusted[shapes] = {one: adjusted_call(one.call, known.get((one, 0)))  # type: ignore[arg-type]
-                                      for one in self.operators}
+            known_shapes = shapes_of(self.heads, dict(zip(self.variables, shapes, strict=True)))
+            self._adjusted[shapes] = {
+                operator: adjusted_call(operator.call, known_shapes.get((operator, 0)))  # type: ignore[arg-type]
+                for operator in self.operators}
         return self._adjusted[shapes][node]
 
     def _run_alone(self, node: SymbolNode, arrays: list[Any], held: dict[Entry, Any], ctx: Context, shapes: tuple[Shape, ...],
@@ -198,12 +199,12 @@ class SymbolProgram:
         layer = hooks.state.layer
         try:
             hooks.state.layer = node.name
-            made = _called(self._call(node, shapes), arrays, ctx)
+            outputs = _called(self._call(node, shapes), arrays, ctx)
             if watch is not None:
-                watch(node, arrays, made)
+                watch(node, arrays, outputs)
         finally:
             hooks.state.layer = layer
-        held.update({(node, place): array for place, array in enumerate(made)})
+        held.update({(node, place): array for place, array in enumerate(outputs)})
 
     def _noted(self, nodes: Iterable[SymbolNode], held: dict[Entry, Any], shapes: tuple[Shape, ...]) -> Iterable[SymbolNode]:
         """Call operators on traced arrays, one after the other."""
@@ -212,8 +213,8 @@ class SymbolProgram:
         try:
             for node in nodes:
                 state.layer = node.name
-                made = _called(self._call(node, shapes), [held[entry] for entry in node.inputs], TRACE)
-                held.update({(node, place): array for place, array in enumerate(made)})
+                outputs = _called(self._call(node, shapes), [held[entry] for entry in node.inputs], TRACE)
+                held.update({(node, place): array for place, array in enumerate(outputs)})
                 yield node
         finally:
             state.layer = layer
@@ -222,12 +223,12 @@ class SymbolProgram:
         """The program of a segment for such arrays."""
         state = hooks.state
         key = (ctx, shapes, state.training, state.recording, *[cached_op.kind_of(array) for array in arrays])
-        found = segment.lowered.get(key)
-        if found is None:
+        lowered = segment.lowered.get(key)
+        if lowered is None:
             if len(segment.lowered) >= REMEMBERED:
                 segment.lowered.clear()
-            found = segment.lowered[key] = self._lower(segment, arrays, ctx, shapes)
-        return found
+            lowered = segment.lowered[key] = self._lower(segment, arrays, ctx, shapes)
+        return lowered
 
     def _lower(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]) -> _Lowered:
         tracer, results, shown = self._traced(segment, arrays, ctx, shapes)
@@ -268,8 +269,8 @@ class _ReadsValues(Exception):
 def _called(call: Call, arrays: Sequence[Any], ctx: Context) -> list[Any]:
     """The outputs of an operator."""
     function = getattr(call.op, "invoke", None) or (invoke_update if isinstance(call.op, Update) else invoke)
-    made = function(call, tuple(arrays), None, ctx)
-    return made if type(made) is list else [made]
+    outputs = function(call, tuple(arrays), None, ctx)
+    return outputs if type(outputs) is list else [outputs]
 
 
 def _watching(lowered: _Lowered, watch: Watch) -> Callable[[int, Callable[[int], Any]], None]:

@@ -33,16 +33,16 @@ if not TYPE_CHECKING:
 def _draw(name: str, parameters: tuple[Any, ...], shape: ShapeLike | str | None, dtype: DTypeLike,
           kwargs: dict[str, Any]) -> Symbol:
     symbols = [isinstance(value, Symbol) for value in parameters]
-    given = {**({} if is_left_out(dtype) else {"dtype": element_type(dtype).name}), **kwargs}
+    attributes = {**({} if is_left_out(dtype) else {"dtype": element_type(dtype).name}), **kwargs}
     if all(symbols):
         return getattr(F, f"_sample_{name}")(*parameters, **({} if shape is None else {"shape": shape}),
-                                             **given)
+                                             **attributes)
     if any(symbols) or not all(isinstance(value, (int, float, np.number)) for value in parameters):
         kinds = " and ".join(type(value).__name__ for value in parameters)
         raise DTypeError(f"The parameters of {name} must be all numbers or all symbols, got {kinds}.",
                          hint="mx.sym.full makes a symbol of a number.")
     named = dict(zip(DISTRIBUTIONS[name].parameters, parameters, strict=True))
-    return getattr(F, f"_random_{name}")(**named, **({} if shape is None else {"shape": shape}), **given)
+    return getattr(F, f"_random_{name}")(**named, **({} if shape is None else {"shape": shape}), **attributes)
 
 
 def uniform(low: Scalar | Symbol = 0, high: Scalar | Symbol = 1, shape: ShapeLike | str | None = None, dtype: DTypeLike = None,
@@ -95,8 +95,8 @@ def generalized_negative_binomial(mu: Scalar | Symbol = 1, alpha: Scalar | Symbo
 def randint(low: Scalar | Symbol, high: Scalar | Symbol, shape: ShapeLike | str | None = None, dtype: DTypeLike = None,
             **kwargs: object) -> Symbol:
     """Whole numbers drawn evenly from low up to, not including, high."""
-    given = {**({} if shape is None else {"shape": shape}), **({} if dtype is None else {"dtype": element_type(dtype).name})}
-    return F._random_randint(low=low, high=high, **given, **kwargs)
+    attributes = {**({} if shape is None else {"shape": shape}), **({} if dtype is None else {"dtype": element_type(dtype).name})}
+    return F._random_randint(low=low, high=high, **attributes, **kwargs)
 
 
 def multinomial(data: Symbol, shape: ShapeLike | str | None = None, get_prob: bool = True, dtype: DTypeLike = "int32",

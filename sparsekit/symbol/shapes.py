@@ -35,9 +35,9 @@ def from_user(shape: object, name: str, zero_is_unknown: bool | None = None) -> 
 
 def declared(shape: object, name: str, zero_is_unknown: bool | None = None) -> Partial:
     """A shape as declarations give it: also a number for one axis, or the text of a shape."""
-    found = literal(shape.strip()) if isinstance(shape, str) else shape
-    alone = hasattr(found, "__index__") and not isinstance(found, (bool, np.ndarray))
-    return from_user((found,) if alone else found, name, zero_is_unknown)
+    value = literal(shape.strip()) if isinstance(shape, str) else shape
+    alone = hasattr(value, "__index__") and not isinstance(value, (bool, np.ndarray))
+    return from_user((value,) if alone else value, name, zero_is_unknown)
 
 
 def input_shapes(call: Call, ins: list[Partial], out: Partial, one_shape: bool) -> list[Partial]:
@@ -53,10 +53,10 @@ def input_shapes(call: Call, ins: list[Partial], out: Partial, one_shape: bool) 
         return all_alike(ins, out, call.attrs)
     if op.input_rule is not None:
         try:
-            found: list[Partial] = op.input_rule(ins, out, call.attrs)
+            shapes: list[Partial] = op.input_rule(ins, out, call.attrs)
         except (IndexError, ZeroDivisionError):  # no such axis: the operator's own rule says so when all is known
             return ins
-        return found
+        return shapes
     if op.shape is infer.unchanged:
         return first_alike(ins, out, call.attrs)
     return ins

@@ -28,13 +28,13 @@ def storage_lines(heads: Sequence[Entry], storages: Iterable[NodeStorage]) -> li
     ``fcompute`` is a dense kernel, ``fcompute_ex`` one for these storage types, ``fcompute_fallback`` a dense one that
     its inputs are made dense for.
     """
-    found = {storage.node: storage for storage in storages}
+    by_node = {storage.node: storage for storage in storages}
     numbers: dict[SymbolNode, int] = {}
     lines: list[str] = []
     entry = 0
     for place, node in enumerate(order(heads)):
         numbers[node] = entry
-        storage = found.get(node)
+        storage = by_node.get(node)
         if storage is None:
             lines.append(f"node {place} var")
         else:

@@ -131,8 +131,8 @@ class Symbol(Tensor):
 
     def get_children(self) -> Symbol | None:
         """A group of the inputs of these operators; None for a variable."""
-        found = [entry for node in dict.fromkeys(node for node, _ in self._entries) for entry in node.inputs]
-        return Symbol(found) if found else None
+        entries = [entry for node in dict.fromkeys(node for node, _ in self._entries) for entry in node.inputs]
+        return Symbol(entries) if entries else None
 
     def debug_str(self) -> str:
         """The graph as text: operators, what they are given, and their attributes."""
@@ -163,8 +163,8 @@ class Symbol(Tensor):
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """The attributes of all symbols of the graph, by name."""
-        found = {node.name: node.listed_attributes() for node in order(self._entries)}
-        return {name: attrs for name, attrs in found.items() if attrs}
+        attributes = {node.name: node.listed_attributes() for node in order(self._entries)}
+        return {name: attrs for name, attrs in attributes.items() if attrs}
 
     def _set_attr(self, **kwargs: str) -> None:
         """Set attributes, which are text."""
@@ -189,8 +189,8 @@ class Symbol(Tensor):
         names = self.list_arguments() if args else self.list_inputs()
         if len(args) > len(names):
             raise SparsekitError(f"{len(args)} symbols were given for {len(names)} arguments.", hint=f"{', '.join(names)}")
-        given = dict(zip(names, args, strict=False)) if args else kwargs
-        for key, value in given.items():
+        replacements = dict(zip(names, args, strict=False)) if args else kwargs
+        for key, value in replacements.items():
             if not isinstance(value, Symbol):
                 raise DTypeError(f"Compose expect `Symbol` as arguments, but {key} is a {type(value).__name__}.",
                                  hint="mx.sym.Variable makes one.")
@@ -201,11 +201,11 @@ class Symbol(Tensor):
 
         def replace(node: SymbolNode, inputs: list[Entry]) -> Entry | SymbolNode:
             if node.call is None:
-                return given[node.name]._entries[0] if node.name in given else node
-            made = copied(node, inputs)
+                return replacements[node.name]._entries[0] if node.name in replacements else node
+            copy = copied(node, inputs)
             if name and node is self._entries[0][0]:
-                made.name = name
-            return made
+                copy.name = name
+            return copy
 
         return Symbol(rebuilt(self._entries, replace))
 
@@ -235,10 +235,10 @@ class Symbol(Tensor):
                                      hint=f"they are {', '.join(node.name for node in arguments)}.")
             return {node: value for node, value in zip(arguments, args, strict=False) if value is not None}
         leaves = [*arguments, *states]
-        known = {node.name for node in leaves}
+        names = {node.name for node in leaves}
         for name in kwargs:
-            if name not in known:
-                raise UnknownNameError.of("argument", name, known)
+            if name not in names:
+                raise UnknownNameError.of("argument", name, names)
         return {node: kwargs[node.name] for node in leaves if kwargs.get(node.name) is not None}
 
     def _three(self, of: Callable[[Entry], Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -263,15 +263,15 @@ class Symbol(Tensor):
         ShapeError
             If shapes contradict each other.  The error names the operators.
         """
-        known = self._shapes(args, kwargs)
-        found = self._three(lambda entry: _shown(known.get(entry)))
+        shapes = self._shapes(args, kwargs)
+        result = self._three(lambda entry: _shown(shapes.get(entry)))
         names = [*self.list_arguments(), *self.list_auxiliary_states()]
         leaves = [(node, 0) for group in variables(order(self._entries)) for node in group]
-        unknown = [(name, shape) for name, entry, shape in zip(names, leaves, [*found[0], *found[2]], strict=True)
-                   if not complete(known.get(entry)) or (not shape and not meaning.zero_is_a_size)]
+        unknown = [(name, shape) for name, entry, shape in zip(names, leaves, [*result[0], *result[2]], strict=True)
+                   if not complete(shapes.get(entry)) or (not shape and not meaning.zero_is_a_size)]
         # An output without axes is known, a variable without axes is one of which nothing is known, unless () is a scalar.
-        if not unknown and all(complete(known.get(entry)) for entry in self._entries):
-            return found
+        if not unknown and all(complete(shapes.get(entry)) for entry in self._entries):
+            return result
         lines = "".join(f"\n\t{name}: {shape}" for name, shape in unknown)
         warn_user("Cannot decide shape for the following arguments (0s in shape means unknown dimensions). "
                       f"Consider providing them as input:{lines}")
@@ -282,34 +282,34 @@ class Symbol(Tensor):
 
         Inside ``mx.util.np_shape``, -1 and None take their place.
         """
-        known = self._shapes(args, kwargs)
-        return self._three(lambda entry: _shown(known.get(entry)))
+        shapes = self._shapes(args, kwargs)
+        return self._three(lambda entry: _shown(shapes.get(entry)))
 
     def _shapes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Entry, Any]:
-        given = {node: from_user(shape, node.name) for node, shape in self._by_variable(args, kwargs, "shapes").items()}
-        return inference.shapes_of(self._entries, given)
+        variable_shapes = {node: from_user(shape, node.name) for node, shape in self._by_variable(args, kwargs, "shapes").items()}
+        return inference.shapes_of(self._entries, variable_shapes)
 
     def infer_type(self, *args: object, **kwargs: object) -> tuple[Any, Any, Any]:
         """Element types of arguments, outputs and auxiliary states, from those given; all None if some cannot be decided."""
-        found = self.infer_type_partial(*args, **kwargs)
+        result = self.infer_type_partial(*args, **kwargs)
         unknown = [name for name, dtype in zip([*self.list_arguments(), *self.list_auxiliary_states()],
-                                               [*found[0], *found[2]], strict=True) if dtype is None]
-        if not unknown and all(dtype is not None for dtype in found[1]):
-            return found
+                                               [*result[0], *result[2]], strict=True) if dtype is None]
+        if not unknown and all(dtype is not None for dtype in result[1]):
+            return result
         warn_user("Cannot decide type for the following arguments. Consider providing them as input:"
                       + "".join(f"\n\t{name}: None" for name in unknown))
         return None, None, None
 
     def infer_type_partial(self, *args: object, **kwargs: object) -> tuple[list[Any], list[Any], list[Any]]:
         """As ``infer_type``, with None for types that cannot be decided."""
-        given = {}
+        variable_dtypes = {}
         for node, dtype in self._by_variable(args, kwargs, "types").items():
             try:
-                given[node] = element_type(dtype)
+                variable_dtypes[node] = element_type(dtype)
             except DTypeError as error:
                 raise DTypeError(f"{node.name} is given {shown(dtype)}: {error.message}", hint=error.hint) from None
-        known = inference.dtypes_of(self._entries, given)
-        return self._three(lambda entry: known[entry].type if entry in known else None)
+        dtypes = inference.dtypes_of(self._entries, variable_dtypes)
+        return self._three(lambda entry: dtypes[entry].type if entry in dtypes else None)
 
     def infer_storage_type(self, *args: str, **kwargs: object) -> tuple[list[str], list[str], list[str]]:
         """Storage types of arguments, outputs and auxiliary states, before anything is bound.
@@ -327,16 +327,16 @@ class Symbol(Tensor):
         StorageTypeError
             If an operator does not accept these storage types.
         """
-        given = self._by_variable(args, kwargs, "storage types")
-        for node, stype in given.items():
+        variable_stypes = self._by_variable(args, kwargs, "storage types")
+        for node, stype in variable_stypes.items():
             if not isinstance(stype, str) or stype not in attr_text.STYPE_CODES:
                 raise StorageTypeError(f"{node.name} was given the unknown storage type {shown(stype)}.",
                                        hint=f"known: {', '.join(attr_text.STYPE_CODES)}.")
         shapes = None
         if any(node.call is not None and node.call.op.settle is not None for node in order(self._entries)):
             shapes = inference.shapes_of(self._entries, {}, lenient=True)
-        known, _ = inference.storage_of(self._entries, given, shapes)
-        return self._three(lambda entry: known[entry])
+        stypes, _ = inference.storage_of(self._entries, variable_stypes, shapes)
+        return self._three(lambda entry: stypes[entry])
 
     def graph(self, *args: object, **kwargs: object) -> Any:
         """A picture of the graph: storage type, shape and bytes of every array, and what would become dense, at what cost.
@@ -410,10 +410,10 @@ class Symbol(Tensor):
         ShapeError
             If a shape cannot be determined, or shapes contradict each other.
         """
-        made = binding.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec,
-                                   shared_buffer, kwargs)
-        made._symbol = self
-        return made
+        executor = binding.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names,
+                                       shared_exec, shared_buffer, kwargs)
+        executor._symbol = self
+        return executor
 
     def bind(self, ctx: Context, args: Sequence[NDArray] | Mapping[str, NDArray],
              args_grad: Sequence[NDArray | None] | Mapping[str, NDArray] | None = None,
@@ -439,9 +439,9 @@ class Symbol(Tensor):
         StorageTypeError
             If an array has another storage type than its variable declares.
         """
-        made = binding.bind(self._entries, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
-        made._symbol = self
-        return made
+        executor = binding.bind(self._entries, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
+        executor._symbol = self
+        return executor
 
     def eval(self, ctx: Context | None = None, **kwargs: NDArray) -> list[Any]:
         """The outputs for these arrays, computed at once: a forward pass without training.

@@ -78,9 +78,9 @@ def var(name: str, attr: dict[str, str] | None = None, shape: str | Shape | None
 Variable = var
 
 
-def _code(codes: dict[str, int], value: str, what: str) -> str:
+def _code(codes: dict[str, int], value: str, kind: str) -> str:
     if value not in codes:
-        raise UnknownNameError.of(what, value, codes)
+        raise UnknownNameError.of(kind, value, codes)
     return str(codes[value])
 
 
@@ -95,10 +95,10 @@ def _described(init: object) -> str:
 
 def Group(symbols: list[Any] | Sequence[Symbol] | Symbol | tuple[Any, ...], create_fn: type[Symbol] = Symbol) -> Symbol:
     """One symbol with the outputs of several."""
-    given = list(symbols) if isinstance(symbols, (list, tuple, Symbol)) else []
-    if not given or any(not isinstance(symbol, Symbol) for symbol in given):
+    members = list(symbols) if isinstance(symbols, (list, tuple, Symbol)) else []
+    if not members or any(not isinstance(symbol, Symbol) for symbol in members):
         raise DTypeError("Expected a list of symbols as input.", hint="mx.sym.Group([a, b])")
-    return Symbol([entry for symbol in given for entry in symbol._entries])
+    return Symbol([entry for symbol in members for entry in symbol._entries])
 
 
 def load(fname: str | Path) -> Symbol:

@@ -79,9 +79,9 @@ class BucketingModule(BaseModule):
                            "fixed_param_names": fixed_param_names, "state_names": state_names,
                            "group2ctxs": group2ctxs, "compression_params": compression_params}
         symbol, data_names, label_names = self._generated(default_bucket_key)
-        for given, kind in ((data_names, "data"), (label_names, "label"), (state_names, "state"),
+        for names, kind in ((data_names, "data"), (label_names, "label"), (state_names, "state"),
                             (fixed_param_names, "fixed_param")):
-            check_input_names(symbol, list(given or []), kind, kind != "label")
+            check_input_names(symbol, list(names or []), kind, kind != "label")
         self._buckets: dict[Any, Module] = {}
         self._curr_module: Module = None  # type: ignore[assignment]  # until it is bound
         self._curr_bucket_key: Any = None
@@ -92,12 +92,12 @@ class BucketingModule(BaseModule):
     def _generated(self, bucket_key: object) -> tuple[Any, Any, Any]:
         """Symbol, data names and label names of a bucket; automatic names are numbered from 0 in each bucket."""
         with NameManager():
-            found = self._sym_gen(bucket_key)
-        if not isinstance(found, tuple) or len(found) != 3:
+            generated = self._sym_gen(bucket_key)
+        if not isinstance(generated, tuple) or len(generated) != 3:
             raise DTypeError(f"sym_gen({bucket_key!r}) must return (symbol, data_names, label_names), "
-                             f"got {type(found).__name__}.",
+                             f"got {type(generated).__name__}.",
                              hint="return the three in a tuple.")
-        return found
+        return generated
 
     def _module(self, bucket_key: object) -> Module:
         """The module of a bucket, or a new module for a new bucket."""
@@ -143,8 +143,8 @@ class BucketingModule(BaseModule):
     @property
     def symbol(self) -> Symbol:
         """The symbol of the current bucket."""
-        found: Symbol = self._current().symbol
-        return found
+        current: Symbol = self._current().symbol
+        return current
 
     # binding
 
@@ -201,12 +201,12 @@ class BucketingModule(BaseModule):
 
     def _first(self) -> Module:
         """The module of the default bucket; marks its copy on the CPU as outdated if any bucket has changed the parameters."""
-        found = self._buckets[self._default_bucket_key]
+        default = self._buckets[self._default_bucket_key]
         if any(module._params_dirty for module in self._buckets.values()):
             for module in self._buckets.values():
                 module._params_dirty = False
-            found._params_dirty = True
-        return found
+            default._params_dirty = True
+        return default
 
     def get_params(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters and auxiliary states by name."""
@@ -384,17 +384,17 @@ class BucketingModule(BaseModule):
         """
         _needed("load_dict", sym_dict=sym_dict, sym_gen=sym_gen, default_bucket_key=default_bucket_key, arg_params=arg_params,
                 aux_params=aux_params)
-        made = BucketingModule(sym_gen, default_bucket_key, **kwargs)
+        module = BucketingModule(sym_gen, default_bucket_key, **kwargs)
         if default_bucket_key not in sym_dict:
             raise ParameterError(f"sym_dict must have the default bucket key {default_bucket_key!r}.",
                                  hint=f"its keys are {', '.join(map(str, sym_dict))}.")
         for key, symbol in sym_dict.items():
-            _, data_names, label_names = made._generated(key)
-            made._buckets[key] = Module(symbol, data_names, label_names, **made._arguments)
-        made._curr_module, made._curr_bucket_key = made._buckets[default_bucket_key], default_bucket_key
-        made._curr_module._arg_params, made._curr_module._aux_params = arg_params, aux_params
-        made._curr_module.params_initialized = made.params_initialized = True
-        return made
+            _, data_names, label_names = module._generated(key)
+            module._buckets[key] = Module(symbol, data_names, label_names, **module._arguments)
+        module._curr_module, module._curr_bucket_key = module._buckets[default_bucket_key], default_bucket_key
+        module._curr_module._arg_params, module._curr_module._aux_params = arg_params, aux_params
+        module._curr_module.params_initialized = module.params_initialized = True
+        return module
 
 
 @contextlib.contextmanager

@@ -77,7 +77,7 @@ class FeedForward:
         self.arg_params, self.aux_params, self.allow_extra_params = arg_params, aux_params, allow_extra_params
         if allow_extra_params:
             self.arg_params, self.aux_params = (
-                None if given is None else {name: given[name] for name in names if name in given} for given, names in
+                None if params is None else {name: params[name] for name in names if name in params} for params, names in
                 ((arg_params, symbol.list_arguments()), (aux_params, symbol.list_auxiliary_states())))
 
     def __repr__(self) -> str:
@@ -115,12 +115,13 @@ class FeedForward:
             return eval_data
         if len(eval_data) != 2 or eval_data[0] is None:
             raise ParameterError("eval_data must be a pair of data and labels.", hint="pass eval_data=(X, y).")
-        X, y = (np.array(one) if isinstance(one, list) else one for one in eval_data)
+        X, y = (np.array(part) if isinstance(part, list) else part for part in eval_data)
         return self._iterator(X, y, y is not None)
 
     def _module(self, data: DataIter, labels: Names, contexts: list[Context], logger: Logger | None = None,
                 work_load_list: Sequence[float] | None = None) -> Module:
-        return Module(self.symbol, [one[0] for one in data.provide_data], labels, logger or logging, contexts, work_load_list)
+        return Module(self.symbol, [description[0] for description in data.provide_data], labels, logger or logging, contexts,
+                      work_load_list)
 
     # training
 
@@ -145,7 +146,7 @@ class FeedForward:
             As for ``Module``.
         """
         data = self._iterator(X, y, True)
-        labels = [one[0] for one in data.provide_label or [] if one[0] in self.symbol.list_arguments()]
+        labels = [description[0] for description in data.provide_label or [] if description[0] in self.symbol.list_arguments()]
         module = self._module(data, labels, self.ctx, logger, work_load_list)
         if self.epoch_size is not None:
             data = ResizeIter(data, self.epoch_size, reset_internal=False)
@@ -160,13 +161,13 @@ class FeedForward:
         """A module for prediction on the first context, with the current parameters."""
         if self.arg_params is None:
             raise ModuleStateError("The FeedForward has no parameters yet.", hint="call fit(), or FeedForward.load().")
-        inputs = {one[0] for one in data.provide_data}
+        inputs = {description[0] for description in data.provide_data}
         labels = [name for name in self.symbol.list_arguments() if name not in self.arg_params and name not in inputs]
         module = self._module(data, labels, self.ctx[:1])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about missing labels, which predictions do not need
-            module.bind(data.provide_data, [one for one in data.provide_label or [] if one[0] in labels] or None,
-                        for_training=False)
+            module.bind(data.provide_data, [description for description in data.provide_label or []
+                                            if description[0] in labels] or None, for_training=False)
         module.set_params(self.arg_params, self.aux_params or {})
         return module
 
@@ -189,12 +190,12 @@ class FeedForward:
         data = self._iterator(X, None, False)
         rows: list[list[list[Any]]] = [[], [], []]
         for outputs, _, batch in self._trained(data).iter_predict(data, num_batch, reset):
-            rows[0].append([_given_out(one) for one in outputs])
+            rows[0].append([_given_out(output) for output in outputs])
             if return_data:
                 for into, arrays in zip(rows[1:], (batch.data, batch.label or []), strict=True):
-                    into.append([_given_out(one[:one.shape[0] - (batch.pad or 0)]) for one in arrays])
-        found = [[_joined(pieces) for pieces in zip(*some, strict=True)] for some in rows]
-        merged = [some[0] if len(some) == 1 else some for some in found]
+                    into.append([_given_out(array[:array.shape[0] - (batch.pad or 0)]) for array in arrays])
+        joined = [[_joined(pieces) for pieces in zip(*some, strict=True)] for some in rows]
+        merged = [some[0] if len(some) == 1 else some for some in joined]
         return tuple(merged) if return_data else merged[0]
 
     def score(self, X: object, eval_metric: MetricLike = "acc", num_batch: int | None = None,
@@ -208,8 +209,8 @@ class FeedForward:
             As for ``Module.score``.
         """
         data = self._iterator(X, None, False)
-        found = self._trained(data).score(data, eval_metric, num_batch, batch_end_callback, reset=reset)
-        return found[0][1]
+        values = self._trained(data).score(data, eval_metric, num_batch, batch_end_callback, reset=reset)
+        return values[0][1]
 
     # files
 
@@ -269,9 +270,9 @@ def _given_out(array: NDArray) -> Array | NDArray:
 
 def _joined(pieces: Sequence[Array | NDArray]) -> Array | NDArray:
     """The rows of all batches."""
-    found: Array | NDArray = (np.concatenate(pieces) if isinstance(pieces[0], np.ndarray)  # type: ignore[arg-type]  # all are
-                              else F.concat(*pieces, dim=0))
-    return found
+    result: Array | NDArray = (np.concatenate(pieces) if isinstance(pieces[0], np.ndarray)  # type: ignore[arg-type]  # all are
+                               else F.concat(*pieces, dim=0))
+    return result
 
 
 entry_classes(FeedForward)

@@ -83,9 +83,10 @@ class PythonModule(BaseModule):
             raise ParameterError(f"PythonModule supports only grad_req='write', got {grad_req!r}.", hint="leave grad_req out.")
         data = described(data_shapes, "data_shapes")
         labels = None if label_shapes is None else described(label_shapes, "label_shapes")
-        for given, names in ((data, self._data_names), (labels, self._label_names)):
-            if given is not None and [one.name for one in given] != names:
-                raise ParameterError(f"The shapes are named {[one.name for one in given]}, but the module has the names {names}.",
+        for descriptions, names in ((data, self._data_names), (labels, self._label_names)):
+            if descriptions is not None and [description.name for description in descriptions] != names:
+                raise ParameterError(f"The shapes are named {[description.name for description in descriptions]}, but the module "
+                                     f"has the names {names}.",
                                      hint="pass the same names in the same order.")
         self._data_shapes, self._label_shapes = data, labels
         self._output_shapes = self._compute_output_shapes()
@@ -179,8 +180,8 @@ class PythonLossModule(PythonModule):
         """Set ``_scores_grad``; a subclass without ``grad_func`` must override this method."""
         if self._grad_func is None:
             raise self._undefined("_backward_impl, and has no grad_func")
-        found = self._grad_func(self._scores, self._labels)
-        self._scores_grad = found if isinstance(found, NDArray) else array(found)
+        gradient = self._grad_func(self._scores, self._labels)
+        self._scores_grad = gradient if isinstance(gradient, NDArray) else array(gradient)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """A list of the gradient with respect to the scores; ``merge_multi_context`` has no effect."""

@@ -100,8 +100,8 @@ class SequentialModule(BaseModule):
     def label_shapes(self) -> list[DataDesc] | None:
         """Descriptions of the labels; None if no module takes labels."""
         require(self, "binded")
-        found: list[DataDesc] | None = self._label_shapes
-        return found
+        descriptions: list[DataDesc] | None = self._label_shapes
+        return descriptions
 
     @property
     def output_shapes(self) -> list[tuple[str, Shape]]:
@@ -198,7 +198,7 @@ class SequentialModule(BaseModule):
                 shapes = self._modules[place - 1].output_shapes
                 batch.data = self._modules[place - 1].get_outputs()
                 names = module.data_names if self._metas[place].get(self.META_AUTO_WIRING) else [name for name, _ in shapes]
-                batch.provide_data = [(name, one.shape) for name, one in zip(names, batch.data, strict=True)]
+                batch.provide_data = [(name, output.shape) for name, output in zip(names, batch.data, strict=True)]
             module.forward(batch, is_train=is_train)
 
     def backward(self, out_grads: Gradients = None) -> None:
@@ -246,8 +246,8 @@ def _rewired(module: BaseModule, shapes: Sequence[tuple[str, Shape]]) -> list[tu
     names = module.data_names
     if len(names) != len(shapes):
         raise ParameterError(f"auto_wiring=True requires as many outputs as data names, got {len(shapes)} outputs for {names}.",
-                             hint=f"the outputs are {', '.join(one[0] for one in shapes)}.")
-    return [(name, one[1]) for name, one in zip(names, shapes, strict=True)]
+                             hint=f"the outputs are {', '.join(output[0] for output in shapes)}.")
+    return [(name, output[1]) for name, output in zip(names, shapes, strict=True)]
 
 
 entry_classes(SequentialModule)

@@ -26,17 +26,17 @@ def _list(value: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...]) -> l
 
 def joined(steps: list[list[Any]], length: int) -> list[Any]:
     """Stack the outputs of each step along a new first axis, and pad them with zeros to ``length``."""
-    made = []
+    outputs = []
     for items in zip(*steps, strict=True):
         rows = [F.expand_dims(item, axis=0) for item in items]
         if len(rows) < length:
             rows.append(zeros((length - len(rows), *items[0].shape), items[0].context, items[0].dtype))
-        made.append(F.concat(*rows, dim=0))
-    return made
+        outputs.append(F.concat(*rows, dim=0))
+    return outputs
 
 
-def _single(made: list[Any], single: bool) -> list[NDArray] | NDArray:
-    return made[0] if single and made else made
+def _single(outputs: list[Any], single: bool) -> list[NDArray] | NDArray:
+    return outputs[0] if single and outputs else outputs
 
 
 @strict
@@ -100,14 +100,14 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any],
     """
     if max_iterations is None:
         raise ShapeError("while_loop requires max_iterations.", hint="pass the maximum number of steps.")
-    single, variables, one = not isinstance(loop_vars, (list, tuple)), _list(loop_vars), True
+    single, variables, single_output = not isinstance(loop_vars, (list, tuple)), _list(loop_vars), True
     steps: list[list[Any]] = []
     while len(steps) < max_iterations and _holds(cond(*variables)):
         outputs, following = func(*variables)
-        one = outputs is not None and not isinstance(outputs, (list, tuple))
+        single_output = outputs is not None and not isinstance(outputs, (list, tuple))
         steps.append([] if outputs is None else _list(outputs))
         variables = _list(following) if following is not None else variables
-    return _single(joined(steps, max_iterations), one), variables[0] if single else variables
+    return _single(joined(steps, max_iterations), single_output), variables[0] if single else variables
 
 
 @strict

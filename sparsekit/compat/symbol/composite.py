@@ -87,12 +87,12 @@ class Composite(Op, ABC):
         return self.infer_shapes(shapes)[0]
 
     def _shapes(self, shapes: list[Any], attrs: Attrs) -> list[Shape] | Shape:
-        made = [to_user(shape) for shape in self.infer_shapes(list(shapes))[1]]
-        return made if len(self.suffixes) > 1 else made[0]
+        outputs = [to_user(shape) for shape in self.infer_shapes(list(shapes))[1]]
+        return outputs if len(self.suffixes) > 1 else outputs[0]
 
     def _dtypes(self, dtypes: list[Any], attrs: Attrs) -> list[DType] | DType:
-        made = [np.dtype(dtype) for dtype in self.infer_dtypes(list(dtypes))]
-        return made if len(made) > 1 else made[0]
+        outputs = [np.dtype(dtype) for dtype in self.infer_dtypes(list(dtypes))]
+        return outputs if len(outputs) > 1 else outputs[0]
 
     def find_rule(self, stypes: tuple[str, ...], attrs: Attrs) -> Rule:
         """A rule for any storage types of the inputs."""
@@ -122,28 +122,28 @@ class Graph:
         self.states = [place for place, node in enumerate(self.leaves) if node in states]
         self._program: SymbolProgram | None = None
 
-    def shapes(self, given: Sequence[Partial]) -> tuple[list[Partial], list[Partial]]:
+    def shapes(self, leaf_shapes: Sequence[Partial]) -> tuple[list[Partial], list[Partial]]:
         """Infer the shapes of the variables and of the heads, as far as they are known."""
-        known = shapes_of(self.heads, dict(zip(self.leaves, given, strict=True)))
-        return [known.get((node, 0)) for node in self.leaves], [known.get(head) for head in self.heads]
+        by_entry = shapes_of(self.heads, dict(zip(self.leaves, leaf_shapes, strict=True)))
+        return [by_entry.get((node, 0)) for node in self.leaves], [by_entry.get(head) for head in self.heads]
 
-    def dtypes(self, given: Sequence[Any]) -> list[Any]:
+    def dtypes(self, leaf_dtypes: Sequence[Any]) -> list[Any]:
         """Element types of the heads."""
-        known = dtypes_of(self.heads, dict(zip(self.leaves, given, strict=True)))
-        return [known.get(head, np.dtype(np.float32)) for head in self.heads]
+        by_entry = dtypes_of(self.heads, dict(zip(self.leaves, leaf_dtypes, strict=True)))
+        return [by_entry.get(head, np.dtype(np.float32)) for head in self.heads]
 
-    def stypes(self, given: Sequence[str]) -> list[str]:
+    def stypes(self, leaf_stypes: Sequence[str]) -> list[str]:
         """Storage types of the heads."""
-        known, _ = storage_of(self.heads, dict(zip(self.leaves, given, strict=True)))
-        return [known[head] for head in self.heads]
+        by_entry, _ = storage_of(self.heads, dict(zip(self.leaves, leaf_stypes, strict=True)))
+        return [by_entry[head] for head in self.heads]
 
-    def gradient_stypes(self, given: Sequence[Spec]) -> list[str]:
+    def gradient_stypes(self, specs: Sequence[Spec]) -> list[str]:
         """Storage types of the gradients of the variables."""
-        of = dict(zip(self.leaves, given, strict=True))
+        of = dict(zip(self.leaves, specs, strict=True))
         facts = InferredGraph(self.heads, {node: spec.shape for node, spec in of.items()},
                       {node: spec.dtype for node, spec in of.items()}, {node: spec.stype for node, spec in of.items()})
-        found = gradient_stypes(self.heads, facts.specs())
-        return [found.get(node, "default") for node in self.leaves]
+        by_node = gradient_stypes(self.heads, facts.specs())
+        return [by_node.get(node, "default") for node in self.leaves]
 
     def run(self, arrays: Sequence[Any], ctx: Context) -> list[Any]:
         """Compute the heads from an array for each variable; record the operators if autograd is recording."""

@@ -31,9 +31,9 @@ _SCOPE = "__subgraph_name__"
 
 def _flatten(value: object, what: str) -> tuple[list[Symbol], Any]:
     """Flatten nested lists of symbols: return the symbols and their structure."""
-    found: list[Symbol] = []
+    symbols: list[Symbol] = []
     try:
-        return found, flatten(value, Symbol, found, apart=True)
+        return symbols, flatten(value, Symbol, symbols, apart=True)
     except Opaque as error:
         raise DTypeError(f"{what} should be a symbol or a nested list of symbols, not a {error}.",
                          hint="convert numbers to symbols with mx.sym.full.") from None
@@ -72,12 +72,12 @@ def _stand_in(symbol: Symbol) -> Symbol:
     return Symbol([(SymbolNode(f"{node.name}-{place}", attrs=checked_attributes(None)), 0)])
 
 
-def _traced(name: str, given: Sequence[Symbol], function: Callable[[list[Symbol]], Sequence[Any]], what: str) -> _Body:
-    """Trace a function with variables that represent ``given``; the function returns several structures."""
+def _traced(name: str, arguments: Sequence[Symbol], function: Callable[[list[Symbol]], Sequence[Any]], what: str) -> _Body:
+    """Trace a function with variables that represent ``arguments``; the function returns several structures."""
     scope = _scope_name(name)
     with AttrScope(**{_SCOPE: scope}):
-        inside = [_stand_in(symbol) for symbol in given]
-        results = [_flatten(made, what) for made in function(inside)]
+        inside = [_stand_in(symbol) for symbol in arguments]
+        results = [_flatten(result, what) for result in function(inside)]
         heads: list[Entry] = []
         for symbols, _ in results:
             before = {node for node, _ in heads}  # as in MXNet, outputs and states have separate nodes
@@ -85,8 +85,8 @@ def _traced(name: str, given: Sequence[Symbol], function: Callable[[list[Symbol]
                       for symbol in symbols for entry in symbol._entries]
     heads, outside = _cut(heads, scope)
     graph = Graph(heads)
-    known: dict[SymbolNode, Any] = {variable._entries[0][0]: number for number, variable in enumerate(inside)}
-    sources = [known[leaf] if leaf in known else outside.get(leaf, (leaf, 0)) for leaf in graph.leaves]
+    numbers: dict[SymbolNode, Any] = {variable._entries[0][0]: number for number, variable in enumerate(inside)}
+    sources = [numbers[leaf] if leaf in numbers else outside.get(leaf, (leaf, 0)) for leaf in graph.leaves]
     return _Body(graph, sources, [structure for _, structure in results], [len(symbols) for symbols, _ in results])
 
 
@@ -98,14 +98,14 @@ def _cut(heads: list[Entry], scope: str) -> tuple[list[Entry], dict[SymbolNode, 
     """Extract the part of a graph inside a scope, with variables for the outputs of operators outside."""
     outside: dict[SymbolNode, Entry] = {}
     variables: dict[Entry, SymbolNode] = {}
-    made: dict[SymbolNode, SymbolNode] = {}
+    copies: dict[SymbolNode, SymbolNode] = {}
 
     def inner(entry: Entry) -> Entry:
         node, place = entry
         if node.call is None:
             return entry
         if _belongs(node, scope):
-            return made[node], place
+            return copies[node], place
         if entry not in variables:
             variables[entry] = SymbolNode(node.output_names()[place])
             outside[variables[entry]] = entry
@@ -113,7 +113,7 @@ def _cut(heads: list[Entry], scope: str) -> tuple[list[Entry], dict[SymbolNode, 
 
     for node in order(heads):
         if _belongs(node, scope):
-            made[node] = copied(node, [inner(entry) for entry in node.inputs])
+            copies[node] = copied(node, [inner(entry) for entry in node.inputs])
     return [inner(head) for head in heads], outside
 
 
@@ -127,7 +127,7 @@ def _call(op: Composite, sources: Sequence[Entry], params: dict[str, Any]) -> li
 # the functions
 
 
-def _together(bodies: Sequence[_Body], given: Sequence[Symbol], every: Sequence[str]) -> tuple[list[Entry], list[list[int]]]:
+def _together(bodies: Sequence[_Body], symbols: Sequence[Symbol], every: Sequence[str]) -> tuple[list[Entry], list[list[int]]]:
     """The inputs of an operator, and the indices of the inputs of each graph among them.
 
     The arguments come first, then the symbols from outside.
@@ -137,14 +137,14 @@ def _together(bodies: Sequence[_Body], given: Sequence[Symbol], every: Sequence[
     ParameterError
         If the last graph does not use an argument: the file format cannot represent this.
     """
-    inputs = [symbol._entries[0] for symbol in given]
-    rest = list(dict.fromkeys(source for body in bodies for source in body.sources if not isinstance(source, int)))
-    places = [[source if isinstance(source, int) else len(inputs) + rest.index(source) for source in body.sources]
+    inputs = [symbol._entries[0] for symbol in symbols]
+    captured = list(dict.fromkeys(source for body in bodies for source in body.sources if not isinstance(source, int)))
+    places = [[source if isinstance(source, int) else len(inputs) + captured.index(source) for source in body.sources]
               for body in bodies]
-    for number, what in enumerate(every):
+    for number, label in enumerate(every):
         if number not in places[-1]:
-            raise ParameterError(f"{what} ({given[number].name}) is not used in the loop's body.", hint="leave it out.")
-    return inputs + rest, places
+            raise ParameterError(f"{label} ({symbols[number].name}) is not used in the loop's body.", hint="leave it out.")
+    return inputs + captured, places
 
 
 def foreach(body: Callable[[Any, Any], Any], data: Sequence[Symbol] | Symbol, init_states: Sequence[Symbol] | Symbol,
@@ -175,32 +175,33 @@ def foreach(body: Callable[[Any, Any], Any], data: Sequence[Symbol] | Symbol, in
     """
     items, item_structure = _flatten(data, "foreach data")
     states, state_structure = _flatten(init_states, "foreach init_states")
-    count, given = len(items), [*items, *states]
+    count, symbols = len(items), [*items, *states]
     if not items:
         raise ParameterError("foreach requires data, got an empty list.", hint="pass a symbol to iterate over.")
 
     def run(inside: list[Symbol]) -> Sequence[Any]:
         return _pair(body(restore(item_structure, inside[:count]), restore(state_structure, inside[count:])), "foreach")
 
-    made = _traced(name, given, run, "the result of a foreach body")
-    if made.structures[1] != state_structure:
+    traced = _traced(name, symbols, run, "the result of a foreach body")
+    if traced.structures[1] != state_structure:
         raise ParameterError("The states that the body of foreach returns must have the structure of init_states.",
                              hint="return (outputs, states) with as many states as in init_states, nested in the same way.")
-    inputs, (places,) = _together([made], given, [f"data {i}" for i in range(count)] + [f"state {i}" for i in range(len(states))])
-    op = ForEach(made.graph, places, len(inputs), count, len(states), made.counts[0])
+    inputs, (places,) = _together([traced], symbols, [
+        f"data {i}" for i in range(count)] + [f"state {i}" for i in range(len(states))])
+    op = ForEach(traced.graph, places, len(inputs), count, len(states), traced.counts[0])
     outputs = _call(op, inputs, {
         "in_data_locs": [places.index(place) for place in range(count)],
-        "in_state_locs": [places.index(place) for place in range(count, len(given))],
-        "num_args": len(inputs) + 1, "num_out_data": made.counts[0], "num_outputs": sum(made.counts),
-        "remain_locs": [places.index(place) for place in range(len(given), len(inputs))]})
-    return restore(made.structures[0], outputs[:made.counts[0]]), restore(state_structure, outputs[made.counts[0]:])
+        "in_state_locs": [places.index(place) for place in range(count, len(symbols))],
+        "num_args": len(inputs) + 1, "num_out_data": traced.counts[0], "num_outputs": sum(traced.counts),
+        "remain_locs": [places.index(place) for place in range(len(symbols), len(inputs))]})
+    return restore(traced.structures[0], outputs[:traced.counts[0]]), restore(state_structure, outputs[traced.counts[0]:])
 
 
-def _pair(made: list[Any] | tuple[Any, ...], what: str) -> tuple[Any, Any]:
-    if not isinstance(made, (tuple, list)) or len(made) != 2:
-        raise ParameterError(f"The body of {what} must return a pair, got {type(made).__name__}.",
+def _pair(result: list[Any] | tuple[Any, ...], what: str) -> tuple[Any, Any]:
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise ParameterError(f"The body of {what} must return a pair, got {type(result).__name__}.",
                              hint="return (outputs, states).")
-    return made[0], made[1]
+    return result[0], result[1]
 
 
 def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: object, max_iterations: int | None = None,
@@ -224,31 +225,32 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: ob
     """
     if max_iterations is None or int(max_iterations) < 1:
         raise ParameterError("while_loop requires max_iterations of at least 1.", hint="pass the maximum number of steps.")
-    given, structure = _flatten(loop_vars, "while_loop loop_vars")
-    if not given:
+    variables, structure = _flatten(loop_vars, "while_loop loop_vars")
+    if not variables:
         raise ParameterError("while_loop requires loop_vars, got an empty list.", hint="pass the symbols that func changes.")
 
     def arguments(inside: list[Symbol]) -> list[Any]:
-        found = restore(structure, inside)
-        return [found] if isinstance(structure, int) else found
+        values = restore(structure, inside)
+        return [values] if isinstance(structure, int) else values
 
     def run(inside: list[Symbol]) -> Sequence[Any]:
         outputs, following = _pair(func(*arguments(inside)), "while_loop")
         return [] if outputs is None else outputs, [] if following is None else following
 
-    tested = _traced(f"{name}_cond", given, lambda inside: [cond(*arguments(inside))], "the result of a while_loop condition")
-    made = _traced(f"{name}_func", given, run, "the result of a while_loop body")
-    if tested.counts != [1] or made.counts[1] != len(given):
-        raise ParameterError(f"func must return {len(given)} loop_vars, got {made.counts[1]}; "
+    tested = _traced(f"{name}_cond", variables, lambda inside: [cond(*arguments(inside))], "the result of a while_loop condition")
+    traced = _traced(f"{name}_func", variables, run, "the result of a while_loop body")
+    if tested.counts != [1] or traced.counts[1] != len(variables):
+        raise ParameterError(f"func must return {len(variables)} loop_vars, got {traced.counts[1]}; "
                              f"cond must return 1 symbol, got {tested.counts[0]}.",
                              hint="return (outputs, loop_vars) from func, and a scalar from cond.")
-    inputs, places = _together([tested, made], given, [f"loop variable {number}" for number in range(len(given))])
-    op = WhileLoop(tested.graph, made.graph, places, len(inputs), list(range(len(given))), int(max_iterations), made.counts[0])
+    inputs, places = _together([tested, traced], variables, [f"loop variable {number}" for number in range(len(variables))])
+    op = WhileLoop(tested.graph, traced.graph, places, len(inputs), list(range(len(variables))), int(max_iterations),
+                   traced.counts[0])
     outputs = _call(op, inputs, {
         "cond_input_locs": places[0], "func_input_locs": places[1],
-        "func_var_locs": [places[1].index(place) for place in range(len(given))], "max_iterations": int(max_iterations),
-        "num_args": len(inputs) + 2, "num_out_data": made.counts[0], "num_outputs": sum(made.counts)})
-    return restore(made.structures[0], outputs[:made.counts[0]]), restore(structure, outputs[made.counts[0]:])
+        "func_var_locs": [places[1].index(place) for place in range(len(variables))], "max_iterations": int(max_iterations),
+        "num_args": len(inputs) + 2, "num_out_data": traced.counts[0], "num_outputs": sum(traced.counts)})
+    return restore(traced.structures[0], outputs[:traced.counts[0]]), restore(structure, outputs[traced.counts[0]:])
 
 
 def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any], name: str = "cond") -> list[Symbol] | Symbol:

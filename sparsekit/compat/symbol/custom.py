@@ -49,8 +49,8 @@ class CustomComposite(Composite):
         count = len(self.taken)
         if count and not complete(shapes[0]):
             return shapes, [None] * len(self.suffixes)  # user code requires the shape of the first input
-        found = self.prop.infer_shape([list(to_user(shape)) for shape in shapes[:count]])
-        inputs, outputs, kept = found if len(found) == 3 else (*found, [])
+        lists = self.prop.infer_shape([list(to_user(shape)) for shape in shapes[:count]])
+        inputs, outputs, kept = lists if len(lists) == 3 else (*lists, [])
         if (len(inputs), len(outputs), len(kept)) != (count, len(self.suffixes), len(self.kept)):
             raise SparsekitError(f"infer_shape of {self.op_type!r} returned {len(inputs)}, {len(outputs)} and {len(kept)} "
                                  f"shapes, but the operator has {count} inputs, {len(self.suffixes)} outputs and "
@@ -69,10 +69,10 @@ class CustomComposite(Composite):
 
     def gradient_stypes(self, specs: list[Spec], outputs: list[Spec]) -> list[str]:
         """By ``infer_storage_type_backward`` of the ``CustomOpProp``."""
-        count, given = len(self.taken), [spec.stype for spec in outputs]
+        count, stypes = len(self.taken), [spec.stype for spec in outputs]
         inputs = [spec.stype for spec in specs]
-        found = self.prop.infer_storage_type_backward(given, inputs[:count], list(given), inputs[:count], inputs[count:])
-        return [*found[3], *inputs[count:]]
+        lists = self.prop.infer_storage_type_backward(stypes, inputs[:count], list(stypes), inputs[:count], inputs[count:])
+        return [*lists[3], *inputs[count:]]
 
     def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
         """Compute the outputs."""
@@ -89,11 +89,11 @@ def read_custom(params: dict[str, str], graphs: list[list[Entry]], count: int) -
     op_type = settings.pop("op_type", None)
     if op_type is None:
         raise FileFormatError("A Custom node must have op_type.", hint="check that the file is complete.")
-    made = CustomComposite(op_type, settings)
-    if len(made.inputs) != count:
-        raise FileFormatError(f"Custom {op_type!r} has {count} inputs in the file, but is registered with {len(made.inputs)}.",
-                              hint="register the operator for which the file was written.")
-    return made
+    operator = CustomComposite(op_type, settings)
+    if len(operator.inputs) != count:
+        raise FileFormatError(f"Custom {op_type!r} has {count} inputs in the file, but is registered with "
+                              f"{len(operator.inputs)}.", hint="register the operator for which the file was written.")
+    return operator
 
 
 def Custom(*args: Symbol, op_type: str, name: str | None = None, attr: dict[str, str] | None = None, **kwargs: Any) -> Symbol:
@@ -114,10 +114,10 @@ def Custom(*args: Symbol, op_type: str, name: str | None = None, attr: dict[str,
         Other arguments are passed to the ``CustomOpProp`` as strings.
     """
     hidden = {key: kwargs.pop(key) for key in list(kwargs) if key in HIDDEN or (key[:2] == key[-2:] == "__")}
-    given = {key: kwargs.pop(key) for key in list(kwargs) if isinstance(kwargs[key], Symbol)}
+    symbols = {key: kwargs.pop(key) for key in list(kwargs) if isinstance(kwargs[key], Symbol)}
     settings = {key: attr_text.text(value) for key, value in kwargs.items()}
     op = CustomComposite(op_type, settings)
-    entries = _inputs(op, args, given)
+    entries = _inputs(op, args, symbols)
     name = current_names().get(name, "custom")
     user = checked_attributes(written_attributes({**(attr or {}), **hidden}))
     params = {"op_type": op_type, **settings}
@@ -127,14 +127,14 @@ def Custom(*args: Symbol, op_type: str, name: str | None = None, attr: dict[str,
     return Symbol([(node, place) for place in range(node.visible)])
 
 
-def _inputs(op: CustomComposite, args: tuple[Any, ...], given: dict[str, Symbol]) -> list[Entry | None]:
+def _inputs(op: CustomComposite, args: tuple[Any, ...], symbols: dict[str, Symbol]) -> list[Entry | None]:
     if len(args) > len(op.inputs):
         raise SparsekitError(f"Custom {op.op_type!r} requires the arrays {', '.join(op.inputs)}, got {len(args)}.",
                              hint="pass each array once.")
     named = dict(zip(op.inputs, args, strict=False))
-    twice, unknown = named.keys() & given.keys(), given.keys() - set(op.inputs)
+    twice, unknown = named.keys() & symbols.keys(), symbols.keys() - set(op.inputs)
     if twice or unknown:
         raise SparsekitError(f"Custom {op.op_type!r} requires the arrays {', '.join(op.inputs)}, got "
                              f"{sorted(twice or unknown)[0]!r}{' twice' if twice else ''}.", hint="pass each array once.")
-    named.update(given)
+    named.update(symbols)
     return [None if named.get(key) is None else entry_of(named[key], key) for key in op.inputs]

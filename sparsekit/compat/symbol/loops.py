@@ -35,33 +35,33 @@ class _Control(Composite):
         super().__init__(name, [f"data{place}" for place in range(count)], suffixes, sorted(states), graphs)
         self.places, self.count = places, count
 
-    def given(self, number: int, items: Sequence[Any]) -> list[Any]:
+    def inputs_of(self, number: int, items: Sequence[Any]) -> list[Any]:
         """The inputs of one graph, from those of the operator."""
         return [items[place] for place in self.places[number]]
 
-    def learned(self, shapes: list[Partial], found: list[list[Partial]]) -> list[Partial]:
+    def learned(self, shapes: list[Partial], inferred: list[list[Partial]]) -> list[Partial]:
         """The shapes of the inputs, merged with the shapes that the graphs infer."""
-        made = list(shapes)
-        for where, inside in zip(self.places, found, strict=True):
+        result = list(shapes)
+        for where, inside in zip(self.places, inferred, strict=True):
             for place, shape in zip(where, inside, strict=True):
-                made[place] = merged(made[place], shape)
-        return made
+                result[place] = merged(result[place], shape)
+        return result
 
     def infer_dtypes(self, dtypes: list[Any]) -> list[Any]:
         """Infer element types from the graphs."""
-        return self.graphs[-1].dtypes(self.given(-1, dtypes))
+        return self.graphs[-1].dtypes(self.inputs_of(-1, dtypes))
 
     def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
         """Infer storage types from the graphs."""
-        return self.graphs[-1].stypes(self.given(-1, stypes))
+        return self.graphs[-1].stypes(self.inputs_of(-1, stypes))
 
     def gradient_stypes(self, specs: list[Spec], outputs: list[Spec]) -> list[str]:
         """Infer storage types of gradients from the graphs."""
-        found: list[str | None] = [None] * len(specs)
+        stypes: list[str | None] = [None] * len(specs)
         for number, graph in enumerate(self.graphs):
-            for place, stype in zip(self.places[number], graph.gradient_stypes(self.given(number, specs)), strict=True):
-                found[place] = stype if found[place] in (None, stype) else "default"
-        return [stype or "default" for stype in found]
+            for place, stype in zip(self.places[number], graph.gradient_stypes(self.inputs_of(number, specs)), strict=True):
+                stypes[place] = stype if stypes[place] in (None, stype) else "default"
+        return [stype or "default" for stype in stypes]
 
 
 class ForEach(_Control):
@@ -75,7 +75,7 @@ class ForEach(_Control):
         """Infer shapes from the graphs."""
         length = self._length(shapes)
         items = [*[None if shape is None else shape[1:] for shape in shapes[:self.data]], *shapes[self.data:]]
-        inside, heads = self.graphs[0].shapes(self.given(0, items))
+        inside, heads = self.graphs[0].shapes(self.inputs_of(0, items))
         for place, shape in enumerate(heads[self.collected:], self.data):  # the shape of a state is constant
             items[place] = merged(items[place], shape)
         learned = self.learned(items, [inside])
@@ -87,24 +87,24 @@ class ForEach(_Control):
         lengths = {shape[0] for shape in shapes[:self.data] if shape}
         if () in shapes[:self.data]:
             raise ShapeError("The data of foreach must have at least one axis, got shape ().", hint="reshape the scalar to (1,).")
-        known = lengths - {None}
-        if len(known) > 1:
-            raise ShapeError(f"foreach requires arrays of one length, got lengths {sorted(known)}.", hint="slice the arrays.")
-        return known.pop() if known else None
+        sizes = lengths - {None}
+        if len(sizes) > 1:
+            raise ShapeError(f"foreach requires arrays of one length, got lengths {sorted(sizes)}.", hint="slice the arrays.")
+        return sizes.pop() if sizes else None
 
     def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
         """Infer storage types from the graphs."""
         if any(stype != "default" for stype in stypes[:self.data]):
             raise StorageTypeError(f"The data of foreach must be dense, got storage types {', '.join(stypes[:self.data])}.",
                                    hint="pass sparse arrays as states, or use them in the body from outside.")
-        found = super().infer_stypes(stypes)
-        return ["default" if place < self.collected else stype for place, stype in enumerate(found)]
+        outputs = super().infer_stypes(stypes)
+        return ["default" if place < self.collected else stype for place, stype in enumerate(outputs)]
 
     def gradient_stypes(self, specs: list[Spec], outputs: list[Spec]) -> list[str]:
         """Infer storage types of gradients from the graphs."""
         items = [spec._replace(shape=spec.shape[1:]) if place < self.data else spec for place, spec in enumerate(specs)]
-        found = super().gradient_stypes(items, outputs)
-        return ["default" if place < self.data else stype for place, stype in enumerate(found)]
+        gradients = super().gradient_stypes(items, outputs)
+        return ["default" if place < self.data else stype for place, stype in enumerate(gradients)]
 
     def invoke(self, call: Call, arrays: tuple[Any, ...], out: object, ctx: Context) -> object:
         """Compute the outputs."""
@@ -112,13 +112,13 @@ class ForEach(_Control):
         steps = []
         for step in range(arrays[0].shape[0]):
             items[:self.data] = [array[step] for array in arrays[:self.data]]
-            made = self.graphs[0].run(self.given(0, items), ctx)
-            steps.append(made[:self.collected])
-            items[self.data:self.data + self.carried] = made[self.collected:]
+            results = self.graphs[0].run(self.inputs_of(0, items), ctx)
+            steps.append(results[:self.collected])
+            items[self.data:self.data + self.carried] = results[self.collected:]
         if not steps:
             raise ShapeError("foreach requires arrays of one length of at least 1, got 0.", hint="pass at least one entry.")
-        made = [*joined(steps, len(steps)), *items[self.data:self.data + self.carried]]
-        return made if len(made) > 1 else made[0]
+        outputs = [*joined(steps, len(steps)), *items[self.data:self.data + self.carried]]
+        return outputs if len(outputs) > 1 else outputs[0]
 
 
 class WhileLoop(_Control):
@@ -131,13 +131,13 @@ class WhileLoop(_Control):
 
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
         """Infer shapes from the graphs."""
-        tested, _ = self.graphs[0].shapes(self.given(0, shapes))
-        inside, heads = self.graphs[1].shapes(self.given(1, shapes))
-        found = [None if shape is None else (self.most, *shape) for shape in heads[:self.collected]]
+        tested, _ = self.graphs[0].shapes(self.inputs_of(0, shapes))
+        inside, heads = self.graphs[1].shapes(self.inputs_of(1, shapes))
+        outputs = [None if shape is None else (self.most, *shape) for shape in heads[:self.collected]]
         learned = self.learned(shapes, [tested, inside])
         for place, shape in zip(self.variables, heads[self.collected:], strict=True):  # the shape of a variable is constant
             learned[place] = merged(learned[place], shape)
-        return learned, found + heads[self.collected:]
+        return learned, outputs + heads[self.collected:]
 
     def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
         """Infer storage types from the graphs."""
@@ -147,14 +147,14 @@ class WhileLoop(_Control):
         """Compute the outputs."""
         items: list[Any] = list(arrays)
         steps: list[list[Any]] = []
-        while len(steps) < self.most and _holds(self.graphs[0].run(self.given(0, items), ctx)[0]):
-            made = self.graphs[1].run(self.given(1, items), ctx)
-            steps.append(made[:self.collected])
-            for place, value in zip(self.variables, made[self.collected:], strict=True):
+        while len(steps) < self.most and _holds(self.graphs[0].run(self.inputs_of(0, items), ctx)[0]):
+            results = self.graphs[1].run(self.inputs_of(1, items), ctx)
+            steps.append(results[:self.collected])
+            for place, value in zip(self.variables, results[self.collected:], strict=True):
                 items[place] = value
-        found = joined(steps, self.most) if steps else self._nothing(arrays, ctx)
-        found = [*found, *[items[place] for place in self.variables]]
-        return found if len(found) > 1 else found[0]
+        outputs = joined(steps, self.most) if steps else self._nothing(arrays, ctx)
+        outputs = [*outputs, *[items[place] for place in self.variables]]
+        return outputs if len(outputs) > 1 else outputs[0]
 
     def _nothing(self, arrays: tuple[Any, ...], ctx: Context) -> list[Any]:
         """The outputs of a loop without steps: zeros."""
@@ -171,18 +171,18 @@ class Cond(_Control):
 
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
         """Infer shapes from the graphs."""
-        found = [graph.shapes(self.given(number, shapes)) for number, graph in enumerate(self.graphs)]
-        then, otherwise = found[1][1], found[2][1]
-        for one, other in zip(then, otherwise, strict=True):
-            if complete(one) and complete(other) and one != other:
-                raise ShapeError(f"the branches of cond must have the same shapes, got {to_user(one)} and {to_user(other)}.",
+        inferred = [graph.shapes(self.inputs_of(number, shapes)) for number, graph in enumerate(self.graphs)]
+        then, otherwise = inferred[1][1], inferred[2][1]
+        for first, other in zip(then, otherwise, strict=True):
+            if complete(first) and complete(other) and first != other:
+                raise ShapeError(f"the branches of cond must have the same shapes, got {to_user(first)} and {to_user(other)}.",
                                  hint="reshape the result of one branch.")
-        inside = [leaves for leaves, _ in found]
+        inside = [leaves for leaves, _ in inferred]
         return self.learned(shapes, inside), [merged(*pair) for pair in zip(then, otherwise, strict=True)]
 
     def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
         """Infer storage types from the graphs."""
-        then, otherwise = (self.graphs[number].stypes(self.given(number, stypes)) for number in (1, 2))
+        then, otherwise = (self.graphs[number].stypes(self.inputs_of(number, stypes)) for number in (1, 2))
         if then != otherwise:
             raise StorageTypeError(f"The branches of cond must have the same storage types, "
                                    f"got {', '.join(then)} and {', '.join(otherwise)}.",
@@ -191,9 +191,9 @@ class Cond(_Control):
 
     def invoke(self, call: Call, arrays: tuple[Any, ...], out: object, ctx: Context) -> object:
         """Compute the outputs."""
-        chosen = 1 if _holds(self.graphs[0].run(self.given(0, arrays), ctx)[0]) else 2
-        made = self.graphs[chosen].run(self.given(chosen, arrays), ctx)
-        return made if len(made) > 1 else made[0]
+        chosen = 1 if _holds(self.graphs[0].run(self.inputs_of(0, arrays), ctx)[0]) else 2
+        results = self.graphs[chosen].run(self.inputs_of(chosen, arrays), ctx)
+        return results if len(results) > 1 else results[0]
 
 
 def _holds(array: NDArray) -> bool:
@@ -207,22 +207,22 @@ def _holds(array: NDArray) -> bool:
 
 
 def _whole(params: dict[str, str], name: str) -> int:
-    found = attr_text.parse(params.get(name, ""), 0, name)
-    if type(found) is not int or found < 0:
+    value = attr_text.parse(params.get(name, ""), 0, name)
+    if type(value) is not int or value < 0:
         raise FileFormatError(f"{name} must be an integer of at least 0, got {params.get(name)!r:.60}.",
                               hint="the file is damaged.")
-    return found
+    return value
 
 
 def _locations(params: dict[str, str], name: str, count: int, below: int) -> list[int]:
     """Indices of inputs in a file, all less than ``below``; exactly ``count`` of them if ``count`` is not negative."""
-    found = attr_text.parse(params.get(name, "()"), (), name)
-    found = (found,) if type(found) is int else found
-    if not isinstance(found, tuple) or not all(type(item) is int and 0 <= item < below for item in found) or (
-            count >= 0 and len(found) != count):
+    locations = attr_text.parse(params.get(name, "()"), (), name)
+    locations = (locations,) if type(locations) is int else locations
+    if not isinstance(locations, tuple) or not all(type(item) is int and 0 <= item < below for item in locations) or (
+            count >= 0 and len(locations) != count):
         raise FileFormatError(f"{name} must be a tuple of integers from 0 to {below - 1}, got {params.get(name)!r:.60}.",
                               hint="the file is damaged.")
-    return list(found)
+    return list(locations)
 
 
 def _graphs(graphs: list[list[Entry]], count: int, name: str) -> list[Graph]:
@@ -235,13 +235,13 @@ def read_foreach(params: dict[str, str], graphs: list[list[Entry]], count: int) 
     """Make the operator of a ``foreach`` node from a file."""
     graph, = _graphs(graphs, 1, "_foreach")
     inside = len(graph.leaves)
-    found = [_locations(params, name, -1, inside) for name in ("in_data_locs", "in_state_locs", "remain_locs")]
-    flat = [leaf for part in found for leaf in part]
+    groups = [_locations(params, name, -1, inside) for name in ("in_data_locs", "in_state_locs", "remain_locs")]
+    flat = [leaf for part in groups for leaf in part]
     outputs = _whole(params, "num_out_data")
-    if sorted(flat) != list(range(inside)) or inside != count or not found[0] or (
-            len(graph.heads) != outputs + len(found[1]) or _whole(params, "num_outputs") != len(graph.heads)):
+    if sorted(flat) != list(range(inside)) or inside != count or not groups[0] or (
+            len(graph.heads) != outputs + len(groups[1]) or _whole(params, "num_outputs") != len(graph.heads)):
         raise FileFormatError("The inputs or outputs of _foreach do not match its graph.", hint="the file is damaged.")
-    return ForEach(graph, [flat.index(leaf) for leaf in range(inside)], count, len(found[0]), len(found[1]), outputs)
+    return ForEach(graph, [flat.index(leaf) for leaf in range(inside)], count, len(groups[0]), len(groups[1]), outputs)
 
 
 def read_while_loop(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
@@ -259,9 +259,9 @@ def read_while_loop(params: dict[str, str], graphs: list[list[Entry]], count: in
 
 def read_cond(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
     """Make the operator of a ``cond`` node from a file."""
-    found = _graphs(graphs, 3, "_cond")
+    bodies = _graphs(graphs, 3, "_cond")
     names = ("cond_input_locs", "then_input_locs", "else_input_locs")
-    places = [_locations(params, name, len(graph.leaves), count) for name, graph in zip(names, found, strict=True)]
-    if len(found[0].heads) != 1 or len(found[1].heads) != len(found[2].heads):
+    places = [_locations(params, name, len(graph.leaves), count) for name, graph in zip(names, bodies, strict=True)]
+    if len(bodies[0].heads) != 1 or len(bodies[1].heads) != len(bodies[2].heads):
         raise FileFormatError("The outputs of _cond do not match its graphs.", hint="the file is damaged.")
-    return Cond(found, places, count, len(found[1].heads))
+    return Cond(bodies, places, count, len(bodies[1].heads))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .base.lazy import lazy
+from .base.lazy import add_lazy_names
 from .callback import BatchEndParam
 from .module.checkpoints import load_checkpoint
 from .ndarray.checkpoints import load_params, save_checkpoint
@@ -13,5 +13,5 @@ __all__ = ["BatchEndParam", "FeedForward", "load_checkpoint", "load_params", "sa
 
 if TYPE_CHECKING:
     from .compat.module.feed_forward import FeedForward as FeedForward
-else:
-    __getattr__, __dir__ = lazy(globals())
+
+add_lazy_names(globals())

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.context import Context
 from ..base.errors import ParameterError, ParameterNameError
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..initializer import create as create_initializer
 from ..ndarray.files import load as load_arrays
 from ..ndarray.files import save as save_arrays
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "tensor_types"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 #: Arrays that forward passes take.
 tensor_types = (NDArray,)

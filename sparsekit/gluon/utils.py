@@ -17,7 +17,7 @@ from ..base import checks
 from ..base.context import Context
 from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, ParameterError, ShapeError, expected
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..base.scoped import Scoped
 from ..base.warn import warn_user
 from ..ndarray.creation import array as make_array
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data",
            "whole"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 # batches

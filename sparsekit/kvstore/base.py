@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, overload
 
 from ..base.entry import entry
 from ..base.errors import DTypeError, UnknownNameError, UnsupportedError
-from ..base.lazy import lazy, old
+from ..base.lazy import add_lazy_names, old
 from ..base.warn import warn_user
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KVStoreBase", "create"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 _Store = TypeVar("_Store", bound="KVStoreBase")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import metric
 from ..base.errors import DTypeError, ParameterError, ShapeError, UnsupportedError
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..base.warn import warn_user
 from ..callback import BatchEndParam
 from ..initializer import Uniform
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BaseModule"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class BaseModule:

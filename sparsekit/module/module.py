@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context, cpu
 from ..base.errors import DTypeError, ParameterError, ShapeError, expected
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..base.warn import warn_user
 from ..io import DataDesc
 from ..ndarray import zeros
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Module"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 #: The methods that a compiled step stands for.
 _PASSES = ("forward", "backward", "update", "forward_backward")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...base import rng
 from ...base.context import cpu_pinned
 from ...base.errors import ConversionError, ShapeError, WorkerError, WorkerTimeoutError, WorkerWarning, expected
-from ...base.lazy import lazy
+from ...base.lazy import add_lazy_names
 from ...base.warn import warn_user
 from ...base.workers import Threads
 from ...core import hooks
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DataLoader"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 #: Workers that a loader may have.
 MOST_WORKERS = 1024

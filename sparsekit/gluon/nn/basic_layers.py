@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.entry import entries
 from ...base.errors import ParameterError, ShapeError, StorageTypeError, expected
-from ...base.lazy import lazy
+from ...base.lazy import add_lazy_names
 from ..block import HybridBlock
 from ..symbolic import as_held
 from ..utils import whole
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class Dense(HybridBlock):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import ndarray
 from ...base.errors import ParameterError, UnsupportedError
-from ...base.lazy import lazy
+from ...base.lazy import add_lazy_names
 from ..block import Block, HybridBlock
 from ..nn import LeakyReLU
 from ..utils import whole
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCell"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class RecurrentCell(Block):

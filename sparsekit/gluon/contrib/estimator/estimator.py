@@ -12,7 +12,7 @@ from ....autograd import pause
 from ....base.context import Context, cpu, gpu, num_gpus
 from ....base.entry import entry_classes
 from ....base.errors import InitializationError, ParameterError, UnsupportedError, expected
-from ....base.lazy import lazy
+from ....base.lazy import add_lazy_names
 from ....base.warn import warn_user
 from ....kvstore import DistKVStore
 from ....metric import EvalMetric
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Estimator"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class Estimator:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .... import ndarray
-from ....base.lazy import lazy
+from ....base.lazy import add_lazy_names
 from ...block import Block, HybridBlock
 from ...nn import HybridSequential, Sequential
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Concurrent", "HybridConcurrent", "Identity", "SparseEmbedding"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class Concurrent(Sequential):

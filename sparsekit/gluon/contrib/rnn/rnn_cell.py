@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....base.errors import UnsupportedError
-from ....base.lazy import lazy
+from ....base.lazy import add_lazy_names
 from ...rnn import BidirectionalCell
 from ...rnn.composed import Remembering
 from ...rnn.rnn_cell import _Gated
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class VariationalDropoutCell(Remembering):

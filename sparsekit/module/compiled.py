@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from ..base.refusal import Refused
-from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep
+from ..optimizer.compiled import CompiledStep, RepeatedStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,52 +15,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Training"]
 
-#: How often updates that do not take their arrays are traced.
-MOST = 8
-
-
-class Training:
-    """Forward pass, backward pass and update on the arrays that are bound.
-
-    Attributes
-    ----------
-    step : CompiledStep or None
-    reason : str
-        Why the steps run one operator at a time; empty if they do not, or not yet.
-    """
-
-    def __init__(self) -> None:
-        self.step: CompiledStep | None = None
-        self.reason = ""
-        self._runs = self._refused = 0
+class Training(RepeatedStep):
+    """Forward pass, backward pass and update on the arrays that are bound."""
 
     # Any: arrays
     def run(self, executor: Executor, steps: Steps, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]
             ) -> bool:
         """Make a step as a table; False, and nothing has been done, if it must be made in Python."""
         update = functools.partial(steps.update, names, weights, gradients)
-        if self.step is not None:
-            if self.step.updater is steps.updater and self.step.holds() and self._made(self.step, executor, update):
-                return True
-            self.step, self._runs = None, BEFORE_LOWERING  # traced anew at once: a setting or a state has changed
-        self._runs += 1
-        if self._runs <= BEFORE_LOWERING or (self.reason and not 0 < self._refused < MOST):
-            return False
-        whole = executor.whole_step()
-        if isinstance(whole, str):
-            self.reason = whole
-            return False
         updater: Any = steps.updater  # Any: an updater, since the caller has asked for it
-        numbers = {steps.numbers[name]: name for name, given in zip(names, gradients, strict=True) if given[0] is not None}
-        made = CompiledStep(whole, updater, numbers)
-        try:
-            done = self._made(made, executor, update)
-        except Refused as error:  # Python tells of arrays that an update does not take, and they may be replaced
-            self.reason, self._refused, self._runs = str(error), self._refused + 1, 0
-            return False
-        self.reason = whole.refused
-        self.step = None if self.reason else made
-        return done
+
+        def program() -> CompiledStep | str:
+            whole = executor.whole_step()
+            if isinstance(whole, str):
+                return whole
+            return CompiledStep(whole, updater, {steps.numbers[name]: name for name, given in zip(names, gradients, strict=True)
+                                                 if given[0] is not None})
+
+        return self.repeat(updater, program, lambda step: self._made(step, executor, update))
 
     @staticmethod
     def _made(step: CompiledStep, executor: Executor, update: Callable[[], None]) -> bool:

@@ -199,8 +199,7 @@ class Parameter:
 
     @grad_req.setter
     def grad_req(self, req: str) -> None:
-        if req not in REQUESTS:
-            raise UnknownNameError.of("grad_req", req, REQUESTS)
+        UnknownNameError.check("grad_req", req, REQUESTS)
         req = req if self._differentiable else "null"
         if req != self._grad_req:
             self._grad_req = req
@@ -575,8 +574,7 @@ class Parameter:
     def _load_init(self, data: NDArray, ctx: Context | Sequence[Context] | None, cast_dtype: bool = False,
                    dtype_source: str = "current") -> None:
         """Take over values from a file, and the contexts if there are no values yet."""
-        if dtype_source not in ("current", "saved"):
-            raise UnknownNameError.of("dtype_source", dtype_source, ("current", "saved"))
+        UnknownNameError.check("dtype_source", dtype_source, ("current", "saved"))
         data = self._turned(data)
         self._check_loaded(data, cast_dtype)
         wanted = None if ctx is None else contexts_of(ctx)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import math
@@ -9,7 +10,7 @@ import os
 import urllib.parse
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -218,15 +219,8 @@ class HookHandle(Scoped):
         self.detach()
 
 
-def whole(name: str, value: SupportsIndex, least: int = 0) -> int:
-    """``value`` as an int of at least ``least``.
-
-    Raises
-    ------
-    ShapeError
-        If it is not an integer, or too small.
-    """
-    return checks.whole(name, value, least, error=ShapeError)
+#: A whole number, as ``checks.whole``; a ShapeError if it is none.
+whole = functools.partial(checks.whole, error=ShapeError)
 
 
 def shape_is_known(shape: Shape | None) -> bool:

@@ -250,8 +250,7 @@ def _chosen(arrays: dict[str, Any], names: Names, kind: str) -> list[Any]:
     if names is None:
         return list(arrays.values())
     for name in names:
-        if name not in arrays:
-            raise UnknownNameError.of(kind, name, arrays)
+        UnknownNameError.check(kind, name, arrays)
     return [arrays[name] for name in names]
 
 

@@ -162,8 +162,7 @@ class _Binary(RecordedMetric):
     larger_is_better = True
 
     def __init__(self, name: str, output_names: Names, label_names: Names, average: str) -> None:
-        if average not in ("macro", "micro"):
-            raise UnknownNameError.of("average", average, ("macro", "micro"))
+        UnknownNameError.check("average", average, ("macro", "micro"))
         self.average = average
         super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
 

@@ -152,8 +152,7 @@ class PearsonCorrelation(RecordedMetric):
 
     def __init__(self, name: str = "pearsonr", output_names: Names = None, label_names: Names = None,
                  average: str = "macro") -> None:
-        if average not in ("macro", "micro"):
-            raise UnknownNameError.of("average", average, ("macro", "micro"))
+        UnknownNameError.check("average", average, ("macro", "micro"))
         self.average = average
         super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
 

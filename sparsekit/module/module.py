@@ -10,10 +10,10 @@ from ..base.errors import DTypeError, ParameterError, ShapeError, expected
 from ..base.lazy import add_lazy_names
 from ..base.warn import warn_user
 from ..io import DataDesc
+from ..model import load_checkpoint
 from ..ndarray import zeros
 from ..optimizer.compiled import reason_against
 from ..symbol import Symbol
-from .checkpoints import load_checkpoint
 from .checks import (
     check_data,
     check_input_names,

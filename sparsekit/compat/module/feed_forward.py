@@ -15,7 +15,7 @@ from ...base.warn import warn_user
 from ...callback import LogValidationMetricsCallback
 from ...initializer import Uniform
 from ...io import DataIter, NDArrayIter, ResizeIter
-from ...module.checkpoints import load_checkpoint
+from ...model import load_checkpoint
 from ...module.module import Module
 from ...ndarray import NDArray
 from ...ndarray.checkpoints import save_checkpoint

@@ -35,8 +35,7 @@ def create(name: str, **arguments: Any) -> Loss:
         If there is no such loss.
     """
     known = {key: value for key, value in globals().items() if isinstance(value, type) and issubclass(value, Loss)}
-    if name not in known:
-        raise UnknownNameError.of("loss", name, known)
+    UnknownNameError.check("loss", name, known)
     return known[name](**arguments)
 
 

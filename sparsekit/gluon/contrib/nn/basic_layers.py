@@ -62,9 +62,6 @@ class HybridConcurrent(HybridSequential):
 class Identity(HybridBlock):
     """Returns its input; next to other blocks in ``HybridConcurrent`` it makes a residual connection."""
 
-    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
-        super().__init__(prefix=prefix, params=params)
-
     def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:
         return x
 

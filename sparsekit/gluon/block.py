@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ..base.types import DTypeLike
     from ..core.types import Functions
-    from ..initializer.types import InitLike
+    from ..initializer.base import InitLike
     from .types import HybridizeOptions
 
 

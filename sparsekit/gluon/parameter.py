@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..base.types import ShapeLike
-    from ..initializer.types import InitLike
+    from ..initializer.base import InitLike
     from .types import LayerParameterOptions, ParameterOptions
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..base.types import Array, DType, DTypeLike, Shape, ShapeLike
-    from ..initializer.types import InitLike
+    from ..initializer.base import InitLike
     from ..ndarray.sparse import RowSparseNDArray
     from ..storage.types import Sparse
     from ..symbol.symbol import Symbol

@@ -7,7 +7,7 @@ import json
 import logging
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..base.types import Array
 
 
-__all__ = ["InitDesc", "Initializer", "alias", "bilinear", "create", "draw_normal", "draw_uniform", "put", "register",
+__all__ = ["InitDesc", "InitLike", "Initializer", "alias", "bilinear", "create", "draw_normal", "draw_uniform", "put", "register",
            "values_of"]
 
 
@@ -124,6 +124,9 @@ def _to_json(value: object) -> object:
         return value.tolist()
     raise DTypeError(f"A {type(value).__name__} cannot be written as JSON.", hint="pass numbers, strings, lists or arrays.")
 
+
+#: Argument of ``create``; None for the default.  Any: a function of the user, which takes a description and an array.
+InitLike: TypeAlias = "Initializer | type[Initializer] | str | Callable[..., Any] | None"
 
 #: Methods by suffix of the name, in the order in which they are tried.
 _SUFFIXES = {"weight": "_init_weight", "bias": "_init_bias", "gamma": "_init_gamma", "beta": "_init_beta", "min": "_init_zero",

@@ -14,13 +14,12 @@ from ..base.errors import DTypeError, InitializationError, ParameterError, Shape
 from ..core.dispatch import wrap
 from ..ndarray.files import load
 from ..ops.recurrent import recurrent
-from .base import InitDesc, Initializer, create, put, register, values_of
+from .base import InitDesc, Initializer, InitLike, create, put, register, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..ndarray.ndarray import NDArray
-    from .types import InitLike
 
 
 __all__ = ["FusedRNN", "Load", "Mixed"]

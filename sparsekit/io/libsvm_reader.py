@@ -18,13 +18,12 @@ from ..kernels.cpu import libsvm_read as kernels
 from ..kernels.cpu.jit import in_threads, worker_count
 from ..storage import CSR
 from .libsvm_errors import explain, malformed
-from .source import TextSource, line_too_long
+from .source import TextLike, TextSource, line_too_long
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from ..base.types import Array, DTypeLike, Indices
-    from .types import TextLike
 
 
 __all__ = ["LibSVMReader", "Rows"]

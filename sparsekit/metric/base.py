@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,16 +13,22 @@ from ..base.registry import Registry
 from ..ndarray.ndarray import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..base.types import Array
-    from .types import Arrays, MetricLike, Names
 
 
 __all__ = ["CompositeEvalMetric", "EvalMetric", "LateMetric", "RecordedMetric", "alias", "check_label_shapes", "classes_at",
            "create", "pairs", "register"]
 
 Result = TypeVar("Result")
+
+#: Labels or predictions: one array, or several.
+Arrays: TypeAlias = "NDArray | Array | Sequence[NDArray | Array]"
+#: Argument of ``create``.  Any: a function of the user, a result of ``get_config``, and a list of all of these.
+MetricLike: TypeAlias = "EvalMetric | type[EvalMetric] | str | Callable[..., Any] | Mapping[str, Any] | Sequence[Any]"
+#: Names of the arrays that a metric uses.
+Names: TypeAlias = "Sequence[str] | None"
 
 
 def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool = False) -> tuple[Any, Any]:

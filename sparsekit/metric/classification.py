@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from ..base.errors import ParameterError, ShapeError, UnknownNameError, expected
-from .base import EvalMetric, LateMetric, RecordedMetric, alias, check_label_shapes, classes_at, pairs, register
+from .base import Arrays, EvalMetric, LateMetric, Names, RecordedMetric, alias, check_label_shapes, classes_at, pairs, register
 
 if TYPE_CHECKING:
 
     from ..base.types import Array
-    from .types import Arrays, Names
 
 
 __all__ = ["F1", "MCC", "PCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihood", "Perplexity", "TopKAccuracy"]

@@ -11,12 +11,11 @@ import numpy
 from ..base.errors import ShapeError, UnknownNameError, UnsupportedError
 from ..base.warn import warn_user
 from ..ndarray.ndarray import NDArray
-from .base import EvalMetric, RecordedMetric, alias, check_label_shapes, pairs, register
+from .base import Arrays, EvalMetric, Names, RecordedMetric, alias, check_label_shapes, pairs, register
 
 if TYPE_CHECKING:
 
     from ..base.types import Array
-    from .types import Arrays, Names
 
 
 __all__ = ["MAE", "MSE", "RMSE", "Caffe", "CustomMetric", "Loss", "PearsonCorrelation", "Torch", "np"]

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from ..core.types import Gradients
     from ..io.data import DataDesc
     from ..kvstore import KVStoreBase
-    from ..metric.base import EvalMetric
-    from ..metric.types import MetricLike
+    from ..metric.base import EvalMetric, MetricLike
     from .types import Batch, Callbacks, Descriptions, Logger, Monitor, OptimizerLike, OptimizerParams, Requests, RowIds
 
 

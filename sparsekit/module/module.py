@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from ..base.warn import warn_user
 from ..io import DataDesc
 from ..model import load_checkpoint
 from ..ndarray import zeros
-from ..optimizer.compiled import reason_against
+from ..optimizer.compiled import CompiledStep, RepeatedStep, reason_against
 from ..symbol import Symbol
 from .checks import (
     check_data,
@@ -24,16 +25,16 @@ from .checks import (
     require,
     warn_of_labels,
 )
-from .compiled import Training
 from .executor_group import DataParallelExecutorGroup
 from .parameters import ParameterModule
-from .steps import check_row_ids
+from .steps import Steps, check_row_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..core.types import Gradients
     from ..metric.base import EvalMetric
+    from ..symbol.executor import Executor
     from .types import Batch, Descriptions, Logger, Monitor, Names, Requests, RowIds
 
 
@@ -485,3 +486,41 @@ def _shared_group(shared_module: Module | None, contexts: int) -> DataParallelEx
         raise ParameterError(f"shared_module has {len(shared_module._context)} contexts, but this module has {contexts}.",
                              hint="bind both to the same contexts.")
     return shared_module._exec_group
+
+
+class Training(RepeatedStep):
+    """Forward pass, backward pass and update on the arrays that are bound."""
+
+    # Any: arrays
+    def run(self, executor: Executor, steps: Steps, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]
+            ) -> bool:
+        """Make a step as a table; False, and nothing has been done, if it must be made in Python."""
+        update = functools.partial(steps.update, names, weights, gradients)
+        updater: Any = steps.updater  # Any: an updater, since the caller has asked for it
+
+        def program() -> CompiledStep | str:
+            whole = executor.whole_step()
+            if isinstance(whole, str):
+                return whole
+            return CompiledStep(whole, updater, {steps.numbers[name]: name for name, given in zip(names, gradients, strict=True)
+                                                 if given[0] is not None})
+
+        return self.repeat(updater, program, lambda step: self._made(step, executor, update))
+
+    @staticmethod
+    def _made(step: CompiledStep, executor: Executor, update: Callable[[], None]) -> bool:
+        """Make a step by a program; False, and nothing has been done, if it must be traced anew."""
+        whole = step.whole
+
+        def after(computed: bool, lost: bool) -> None:
+            if computed:
+                for _, variable, write in whole.writers:
+                    write(variable)
+            if whole.left is not None:
+                executor.take(whole.left)
+
+        results = step((), update, after=after)
+        if results is None:
+            return False
+        executor.take(results)
+        return True

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ...base.types import Array
     from ...kvstore import KVStoreBase
-    from ...metric.types import MetricLike
+    from ...metric.base import MetricLike
     from ...module.types import Callbacks, Logger, Monitor, Names, OptimizerLike
 
 __all__ = ["FeedForward"]

@@ -19,7 +19,7 @@ from .activations import Activation
 if TYPE_CHECKING:
     from ...base.types import DTypeLike, ShapeLike
     from ...core.types import Functions, Tensor
-    from ...initializer.types import InitLike
+    from ...initializer.base import InitLike
     from ..types import BlockOptions
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ...base.types import DTypeLike
     from ...core.types import Functions, Tensor
-    from ...initializer.types import InitLike
+    from ...initializer.base import InitLike
     from ..types import BlockOptions, LayerOptions, Sequences, States
 
 

@@ -30,7 +30,7 @@ from .loops import EvaluationLoop, FitLoop, handlers_of
 from .utils import check_handler_metrics, listed_metrics, suggested_metric
 
 if TYPE_CHECKING:
-    from ....initializer.types import InitLike
+    from ....initializer.base import InitLike
     from ....ndarray.ndarray import NDArray
     from .types import Given, Kind
 

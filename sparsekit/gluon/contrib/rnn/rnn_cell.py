@@ -13,7 +13,7 @@ from ...rnn.sequences import begin_state_for, format_sequence, is_list, mask_seq
 
 if TYPE_CHECKING:
     from ....core.types import Functions, Tensor
-    from ....initializer.types import InitLike
+    from ....initializer.base import InitLike
     from ...parameter import ParameterDict
     from ...rnn.rnn_cell import RecurrentCell
     from ...types import Sequences, States

@@ -302,11 +302,10 @@ def check_names(wanted: Iterable[str], found: Iterable[str], source: str, allow_
                              f"{brief(wanted)}.", hint="set ignore_extra=True to ignore it.")
 
 
-def brief(names: Iterable[str], limit: int = 7) -> str:
+def brief(names: Iterable[str]) -> str:
     """Names in quotes, of many the first and the last."""
     quoted = [f"'{name}'" for name in names]
-    half = limit // 2
-    return ", ".join([*quoted[:half], "...", *quoted[-half:]] if len(quoted) > limit else quoted)
+    return ", ".join([*quoted[:3], "...", *quoted[-3:]] if len(quoted) > 7 else quoted)
 
 
 def _agree_on_shape(parameter: Parameter, shape: ShapeLike) -> None:

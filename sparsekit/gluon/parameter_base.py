@@ -167,8 +167,7 @@ class Parameter:
     @shape.setter
     def shape(self, new_shape: tuple[int, ...]) -> None:
         known = self._shape
-        if known is not None and (len(known) != len(new_shape)
-                                  or any(old not in (0, -1, new) for old, new in zip(known, new_shape, strict=True))):
+        if known is not None and not _fits(new_shape, known):
             raise ShapeError(f"Parameter {self.name} has shape {known}, not {tuple(new_shape)}.",
                              hint="the layer was made for a different number of features.")
         self._shape = tuple(int(size) for size in new_shape)

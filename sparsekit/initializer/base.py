@@ -81,13 +81,18 @@ def put(arr: NDArray | Array, value: Any) -> None:
                              hint="pass one number, or an array of the parameter's shape.") from None
 
 
+def _draw(values: Array, draw: Callable[..., Any]) -> None:
+    """Fill with what a method of the generator draws, without a second copy of a float32 or float64 array."""
+    if values.dtype in (np.float32, np.float64) and values.flags.c_contiguous:
+        draw(dtype=values.dtype, out=values)
+    else:
+        values[...] = draw(values.shape)
+
+
 def draw_uniform(arr: NDArray, scale: float) -> None:
-    """Fill with uniform random numbers from -scale to scale, without a second copy of a float32 or float64 array."""
+    """Fill with uniform random numbers from -scale to scale."""
     with values_of(arr) as values:
-        if values.dtype in (np.float32, np.float64) and values.flags.c_contiguous:
-            generator().random(dtype=values.dtype, out=values)
-        else:
-            values[...] = generator().random(values.shape)
+        _draw(values, generator().random)
         values *= 2 * scale
         values -= scale
 
@@ -95,10 +100,7 @@ def draw_uniform(arr: NDArray, scale: float) -> None:
 def draw_normal(arr: NDArray, sigma: float) -> None:
     """Fill with normal random numbers of mean zero and standard deviation sigma."""
     with values_of(arr) as values:
-        if values.dtype in (np.float32, np.float64) and values.flags.c_contiguous:
-            generator().standard_normal(dtype=values.dtype, out=values)
-        else:
-            values[...] = generator().standard_normal(values.shape)
+        _draw(values, generator().standard_normal)
         values *= sigma
 
 

@@ -125,11 +125,6 @@ class DistKVStore(KVStoreBase):
     # what it is
 
     @property
-    def type(self) -> str:
-        """The name by which the store was created."""
-        return self._type
-
-    @property
     def rank(self) -> int:
         """The number of this worker, from 0."""
         return self._client.rank

@@ -221,6 +221,22 @@ class RecordedMetric(EvalMetric):
         super().reset_local()
 
 
+class AveragedMetric(RecordedMetric):
+    """Base of metrics that are a mean of the values of batches (macro), or one value over all samples (micro)."""
+
+    def __init__(self, name: str, output_names: Names, label_names: Names, average: str) -> None:
+        UnknownNameError.check("average", average, ("macro", "micro"))
+        self.average = average
+        super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
+
+    def _take(self, found: Any, count: int) -> None:  # Any: a record
+        """Add the record of a batch."""
+        if self.average == "macro":
+            self._add(found.value(), 1)
+        else:
+            self._join(found, count)
+
+
 class LateMetric(RecordedMetric):
     """Base of recorded metrics whose value is computed when it is asked for, rather than for each batch."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from .. import kvstore as stores
 from .. import optimizer as optimizers
 from ..base.errors import DTypeError, UnsupportedError, expected
 from ..base.warn import warn_user
 from ..initializer import InitDesc, Uniform
-from ..kvstore import DistKVStore
 from .base_module import BaseModule
 from .checks import check_values, require
 from .steps import Steps, store_for
@@ -199,7 +199,8 @@ class ParameterModule(BaseModule):
         if self._params_dirty:
             self._sync()
         store, on_kvstore = store_for(kvstore, len(self._context), self._arg_params)
-        self._compress(store)
+        if self._compression_params:
+            (stores.KVStoreBase() if store is None else store).set_gradient_compression(self._compression_params)
         made = self._optimizer_of(optimizer, optimizer_params, on_kvstore, store)
         steps = Steps(made, store, on_kvstore, self._param_names)
         steps.start(self._param_names, self._exec_group.param_arrays, self._arg_params)
@@ -207,14 +208,6 @@ class ParameterModule(BaseModule):
             steps.load(self._states_file)
             self._states_file = None
         self._steps, self.optimizer_initialized = steps, True
-
-    def _compress(self, store: KVStoreBase | None) -> None:
-        """Have the store compress gradients, if the module was told so."""
-        if self._compression_params:
-            if not isinstance(store, DistKVStore):
-                raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
-                                       hint="leave compression_params out.")
-            store.set_gradient_compression(self._compression_params)
 
     def _optimizer_of(self, optimizer: OptimizerLike, optimizer_params: OptimizerParams, on_kvstore: bool,
                       store: KVStoreBase | None) -> Optimizer:

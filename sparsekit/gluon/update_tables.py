@@ -39,20 +39,21 @@ class _Updates(RepeatedStep):
 
     def make(self, trainer: Trainer, pending: Sequence[Pending]) -> bool:
         """Make the updates by a table; False, and nothing has been done, if Python must."""
-        updater, before = trainer._updaters[0], self.step
-
-        def program() -> CompiledStep:
-            whole = load("sparsekit.core.step_program").StepProgram(Tracer(trainer._contexts[0], False))
-            return CompiledStep(whole, updater, {index: parameter.name for index, parameter, _ in pending})
-
-        done = self.repeat(updater, program, lambda step: self._made(step, pending),
-                           all(map(operator.is_, _objects(pending), self._known)))
-        if self.step is not None and self.step is not before:
+        before = self.step
+        done = self.repeat(trainer._updaters[0], trainer, pending)
+        if self.step is not before and self.step is not None:
             self._known = _objects(pending)
             self.tries += 1
         return done
 
-    def _made(self, step: CompiledStep, pending: Sequence[Pending]) -> bool:
+    def _program(self, updater: Updater, trainer: Trainer, pending: Sequence[Pending]) -> CompiledStep:  # type: ignore[override]
+        whole = load("sparsekit.core.step_program").StepProgram(Tracer(trainer._contexts[0], False))
+        return CompiledStep(whole, updater, {index: parameter.name for index, parameter, _ in pending})
+
+    def _made(self, step: CompiledStep, trainer: Trainer, pending: Sequence[Pending]) -> bool:  # type: ignore[override]
+        if step is self.step and not all(map(operator.is_, _objects(pending), self._known)):
+            return False
+
         def after(computed: bool, lost: bool) -> None:
             done = step.keys[:step.whole.updated]
             for index, _, pairs in pending if step.whole.updating else ():

@@ -608,7 +608,7 @@ class Module(BaseModule):
         training = executor.training = executor.training or Training()
         arrays = group.param_arrays, group.grad_arrays
         self._params_dirty = True  # also if the step fails, which may have updated some
-        if not (group.complete and training.run(executor, self._steps, self._param_names, *arrays)):
+        if not (group.complete and training.repeat(self._steps.updater, executor, self._steps, self._param_names, *arrays)):
             executor.forward(is_train=True)
             self.backward()
             self.update()
@@ -758,27 +758,22 @@ def _shared_group(shared_module: Module | None, contexts: int) -> DataParallelEx
 
 
 class Training(RepeatedStep):
-    """Forward pass, backward pass and update on the arrays that are bound."""
+    """Forward pass, backward pass and update on the arrays that are bound.
+
+    It is given an executor, what makes its updates, and the names, weights and gradients of the parameters.
+    """
 
     # Any: arrays
-    def run(self, executor: Executor, steps: Steps, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]
-            ) -> bool:
-        """Make a step as a table; False, and nothing has been done, if it must be made in Python."""
-        update = functools.partial(steps.update, names, weights, gradients)
-        updater: Any = steps.updater  # Any: an updater, since the caller has asked for it
+    def _program(self, updater: Updater, executor: Executor, steps: Steps, names: list[str],  # type: ignore[override]
+                 weights: list[list[Any]], gradients: list[list[Any]]) -> CompiledStep | str:
+        whole = executor.whole_step()
+        if isinstance(whole, str):
+            return whole
+        return CompiledStep(whole, updater, {steps.numbers[name]: name for name, given in zip(names, gradients, strict=True)
+                                             if given[0] is not None})
 
-        def program() -> CompiledStep | str:
-            whole = executor.whole_step()
-            if isinstance(whole, str):
-                return whole
-            return CompiledStep(whole, updater, {steps.numbers[name]: name for name, given in zip(names, gradients, strict=True)
-                                                 if given[0] is not None})
-
-        return self.repeat(updater, program, lambda step: self._made(step, executor, update))
-
-    @staticmethod
-    def _made(step: CompiledStep, executor: Executor, update: Callable[[], None]) -> bool:
-        """Make a step by a program; False, and nothing has been done, if it must be traced anew."""
+    def _made(self, step: CompiledStep, executor: Executor, steps: Steps,  # type: ignore[override]
+              *arrays: Any) -> bool:  # Any: as above
         whole = step.whole
 
         def after(computed: bool, lost: bool) -> None:
@@ -788,7 +783,7 @@ class Training(RepeatedStep):
             if whole.left is not None:
                 executor.take(whole.left)
 
-        results = step((), update, after=after)
+        results = step((), functools.partial(steps.update, *arrays), after=after)
         if results is None:
             return False
         executor.take(results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -232,7 +233,7 @@ class CompiledStep:
             after(whole.computed, failed and whole.began)
 
 
-class RepeatedStep:
+class RepeatedStep(ABC):
     """A step that runs in Python a few times, and by a program from then on.
 
     Attributes
@@ -249,34 +250,23 @@ class RepeatedStep:
         self.reason = ""
         self.tries = self._runs = 0
 
-    def repeat(self, updater: Updater, program: Callable[[], CompiledStep | str], make: Callable[[CompiledStep], bool],
-               same: bool = True) -> bool:
-        """Make the step by a program; False, and nothing has been done, if it must be made in Python.
-
-        Parameters
-        ----------
-        updater : Updater
-        program : callable
-            Gives a new program, or the reason why there is none.
-        make : callable
-            Makes a step by a program; False, and nothing has been done, if it must be traced anew.
-        same : bool
-            Whether what the present program was traced with is there.
-        """
+    # Any: what a subclass makes steps of
+    def repeat(self, updater: Updater, *given: Any) -> bool:
+        """Make the step by a program; False, and nothing has been done, if it must be made in Python."""
         step = self.step
         if step is not None:
-            if same and step.updater is updater and step.holds() and make(step):
+            if step.updater is updater and step.holds() and self._made(step, *given):
                 return True
             self.step, self._runs = None, BEFORE_LOWERING  # traced anew at once: a setting or a state has changed
         self._runs += 1
         if self._runs <= BEFORE_LOWERING or self.tries >= MOST:
             return False
-        made = program()
+        made = self._program(updater, *given)
         if isinstance(made, str):
             self.reason, self.tries = made, MOST
             return False
         try:
-            make(made)
+            self._made(made, *given)
         except Refused as error:  # Python tells of arrays that an update does not take, and they may be replaced
             self.reason, self.tries, self._runs = str(error), self.tries + 1, 0
             return False
@@ -286,3 +276,11 @@ class RepeatedStep:
         elif made.whole.steps or made.whole.updates:  # there are none if all rates are 0
             self.step = made
         return True
+
+    @abstractmethod
+    def _program(self, updater: Updater, *given: Any) -> CompiledStep | str:  # Any: as above
+        """A new program, or the reason why there is none."""
+
+    @abstractmethod
+    def _made(self, step: CompiledStep, *given: Any) -> bool:  # Any: as above
+        """Make a step by a program; False, and nothing has been done, if it must be traced anew."""

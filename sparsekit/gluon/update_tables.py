@@ -46,11 +46,11 @@ class _Updates(RepeatedStep):
             self.tries += 1
         return done
 
-    def _program(self, updater: Updater, trainer: Trainer, pending: Sequence[Pending]) -> CompiledStep:  # type: ignore[override]
+    def _program(self, updater: Updater, trainer: Trainer, pending: Sequence[Pending]) -> CompiledStep:
         whole = load("sparsekit.core.step_program").StepProgram(Tracer(trainer._contexts[0], False))
         return CompiledStep(whole, updater, {index: parameter.name for index, parameter, _ in pending})
 
-    def _made(self, step: CompiledStep, trainer: Trainer, pending: Sequence[Pending]) -> bool:  # type: ignore[override]
+    def _made(self, step: CompiledStep, trainer: Trainer, pending: Sequence[Pending]) -> bool:
         if step is self.step and not all(map(operator.is_, _objects(pending), self._known)):
             return False
 

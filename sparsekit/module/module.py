@@ -108,7 +108,7 @@ class Module(BaseModule):
     def __init__(self, symbol: Symbol, data_names: Names = ("data",), label_names: Names = ("softmax_label",),
                  logger: Logger = logging, context: Sequence[Context] | Context = cpu(),  # noqa: B008
                  work_load_list: Sequence[float] | None = None, fixed_param_names: Names = None, state_names: Names = None,
-                 group2ctxs: object = None, compression_params: object = None) -> None:
+                 group2ctxs: object = None, compression_params: dict[str, Any] | None = None) -> None:
         if not isinstance(symbol, Symbol):
             raise DTypeError(expected("symbol", "a Symbol", type(symbol)),
                              hint="define it with mx.sym; use gluon.Trainer for a Gluon block.")
@@ -764,7 +764,7 @@ class Training(RepeatedStep):
     """
 
     # Any: arrays
-    def _program(self, updater: Updater, executor: Executor, steps: Steps, names: list[str],  # type: ignore[override]
+    def _program(self, updater: Updater, executor: Executor, steps: Steps, names: list[str],
                  weights: list[list[Any]], gradients: list[list[Any]]) -> CompiledStep | str:
         whole = executor.whole_step()
         if isinstance(whole, str):
@@ -772,8 +772,7 @@ class Training(RepeatedStep):
         return CompiledStep(whole, updater, {steps.numbers[name]: name for name, given in zip(names, gradients, strict=True)
                                              if given[0] is not None})
 
-    def _made(self, step: CompiledStep, executor: Executor, steps: Steps,  # type: ignore[override]
-              *arrays: Any) -> bool:  # Any: as above
+    def _made(self, step: CompiledStep, executor: Executor, steps: Steps, *arrays: Any) -> bool:  # Any: as above
         whole = step.whole
 
         def after(computed: bool, lost: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -96,6 +96,13 @@ def classes_at(label: Array, count: int) -> Array:
     if wrong.size:
         raise RowIndexError(f"Label {wrong[0]} is out of range for {count} classes.", hint=f"labels run from 0 to {count - 1}.")
     return classes
+
+
+class Record(Protocol):
+    """What a recorded metric keeps of batches."""
+
+    def value(self) -> float:
+        """The metric of all of it."""
 
 
 class EvalMetric:
@@ -229,7 +236,7 @@ class AveragedMetric(RecordedMetric):
         self.average = average
         super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
 
-    def _take(self, found: Any, count: int) -> None:  # Any: a record
+    def _take(self, found: Record, count: int) -> None:
         """Add the record of a batch."""
         if self.average == "macro":
             self._add(found.value(), 1)

@@ -757,22 +757,24 @@ def _shared_group(shared_module: Module | None, contexts: int) -> DataParallelEx
     return shared_module._exec_group
 
 
-class Training(RepeatedStep):
+class Training(RepeatedStep["Executor", "Steps", "list[str]", "list[list[Any]]", "list[list[Any]]"]):  # Any: arrays
     """Forward pass, backward pass and update on the arrays that are bound.
 
     It is given an executor, what makes its updates, and the names, weights and gradients of the parameters.
     """
 
     # Any: arrays
-    def _program(self, updater: Updater, executor: Executor, steps: Steps, names: list[str],
-                 weights: list[list[Any]], gradients: list[list[Any]]) -> CompiledStep | str:
+    def _program(self, updater: Updater, executor: Executor, steps: Steps, names: list[str], weights: list[list[Any]],
+                 gradients: list[list[Any]]) -> CompiledStep | str:
         whole = executor.whole_step()
         if isinstance(whole, str):
             return whole
         return CompiledStep(whole, updater, {steps.numbers[name]: name for name, given in zip(names, gradients, strict=True)
                                              if given[0] is not None})
 
-    def _made(self, step: CompiledStep, executor: Executor, steps: Steps, *arrays: Any) -> bool:  # Any: as above
+    # Any: as above
+    def _made(self, step: CompiledStep, executor: Executor, steps: Steps, names: list[str], weights: list[list[Any]],
+              gradients: list[list[Any]]) -> bool:
         whole = step.whole
 
         def after(computed: bool, lost: bool) -> None:
@@ -782,7 +784,7 @@ class Training(RepeatedStep):
             if whole.left is not None:
                 executor.take(whole.left)
 
-        results = step((), functools.partial(steps.update, *arrays), after=after)
+        results = step((), functools.partial(steps.update, names, weights, gradients), after=after)
         if results is None:
             return False
         executor.take(results)

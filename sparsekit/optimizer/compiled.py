@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVarTuple
 
 from ..base.changes import SettingsDict
 from ..base.forking import load
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .updater import Updater
 
 __all__ = ["BEFORE_LOWERING", "CompiledStep", "RepeatedStep", "can_be_timed", "reason_against"]
+
+#: What a kind of steps is made of.
+Given = TypeVarTuple("Given")
 
 #: Types of settings that do not change by themselves, or mark it.
 _MARKED = (bool, int, float, str, type(None), SettingsDict)
@@ -233,7 +236,7 @@ class CompiledStep:
             after(whole.computed, failed and whole.began)
 
 
-class RepeatedStep(ABC):
+class RepeatedStep(ABC, Generic[*Given]):
     """A step that runs in Python a few times, and by a program from then on.
 
     Attributes
@@ -250,8 +253,7 @@ class RepeatedStep(ABC):
         self.reason = ""
         self.tries = self._runs = 0
 
-    # Any: what a subclass makes steps of
-    def repeat(self, updater: Updater, *given: Any) -> bool:
+    def repeat(self, updater: Updater, *given: *Given) -> bool:
         """Make the step by a program; False, and nothing has been done, if it must be made in Python."""
         step = self.step
         if step is not None:
@@ -278,9 +280,9 @@ class RepeatedStep(ABC):
         return True
 
     @abstractmethod
-    def _program(self, updater: Updater, *given: Any) -> CompiledStep | str:  # Any: as above
+    def _program(self, updater: Updater, *given: *Given) -> CompiledStep | str:
         """A new program, or the reason why there is none."""
 
     @abstractmethod
-    def _made(self, step: CompiledStep, *given: Any) -> bool:  # Any: as above
+    def _made(self, step: CompiledStep, *given: *Given) -> bool:
         """Make a step by a program; False, and nothing has been done, if it must be traced anew."""

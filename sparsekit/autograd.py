@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .base.errors import GradientError
-from .base.lazy import lazy
+from .base.lazy import add_lazy_names
 from .base.scoped import Scoped
 from .core import hooks
 from .core.arrays import require_arrays
@@ -28,8 +28,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .compat.recorded import get_symbol as get_symbol
-else:
-    __getattr__, __dir__ = lazy(globals())
+
+add_lazy_names(globals())
 
 
 class _Switch(Scoped):

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .base.checks import number
 from .base.entry import entries, entry_classes
-from .base.errors import ParameterError, expected
 from .base.progress import Progress, in_notebook
 from .ndarray.checkpoints import save_checkpoint
 
@@ -177,10 +177,8 @@ class ProgressBar:
     """
 
     def __init__(self, total: int, length: int = 80) -> None:
-        if total < 1:
-            raise ParameterError(expected("total", "at least 1", total), hint="total is the number of batches.")
-        if not isinstance(length, (int, float)):
-            raise ParameterError(expected("length", "a number of characters", length), hint="length=80, for example.")
+        number("total", total, "at least 1", lambda value: value >= 1, "total is the number of batches.")
+        number("length", length, "a number of characters", hint="length=80, for example.")
         self.bar_len, self.total = length, total
 
     def __call__(self, param: BatchEndParam) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .base import rng as _rng
-from .base.lazy import lazy
+from .base.lazy import add_lazy_names
 from .base.rng import generator
 from .ndarray.random import (
     exponential,
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["exponential", "gamma", "generalized_negative_binomial", "generator", "multinomial", "negative_binomial", "normal",
            "poisson", "randint", "randn", "seed", "shuffle", "uniform"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 def seed(seed_state: int, ctx: Context | str = "all") -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 __all__ = [
     "AbsentImportError",
@@ -114,6 +114,12 @@ class UnknownNameError(SparsekitError, ValueError, AttributeError, AssertionErro
         near = difflib.get_close_matches(str(name), names, n=3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(names)}."
         return cls(f"There is no {kind} named {name!r}.", hint=hint)
+
+    @classmethod
+    def check(cls, kind: str, name: object, known: Collection[str]) -> None:  # object: any name that a user gave
+        """Raise the error unless a name is known."""
+        if name not in known:
+            raise cls.of(kind, name, known)
 
 
 class AbsentNameError(UnknownNameError):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import FrameType, ModuleType
 
-__all__ = ["OldModules", "asker", "computed_once", "lazy", "old"]
+__all__ = ["OldModules", "add_lazy_names", "asker", "computed_once", "lazy", "old"]
 
 if TYPE_CHECKING:
     from functools import cached_property as computed_once
@@ -107,3 +107,8 @@ def lazy(module: dict[str, Any], names: Mapping[str, str] | None = None,
                        *_names().names_in(module["__name__"])})
 
     return __getattr__, __dir__
+
+
+def add_lazy_names(module: dict[str, Any], names: Mapping[str, str] | None = None) -> None:  # Any: as above
+    """Give a module the ``__getattr__`` and the ``__dir__`` that ``lazy`` makes; a type checker does not see them."""
+    module["__getattr__"], module["__dir__"] = lazy(module, names)

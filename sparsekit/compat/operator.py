@@ -11,7 +11,7 @@ import numpy as np
 
 from ..autograd import check_gradients
 from ..base.errors import CustomOpError, ParameterError, ShapeError, SparsekitError, UnknownNameError, UnsupportedError, expected
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..core import hooks
 from ..core.dispatch import written_dense
 from ..core.graph import CustomNode
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Custom", "CustomOp", "CustomOpProp", "OperatorArguments", "get_all_registered_operators", "get_operator_arguments",
            "register"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 _registered: dict[str, type[CustomOpProp]] = {}
 

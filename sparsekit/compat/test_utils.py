@@ -15,7 +15,7 @@ from ..base.context import Context, num_gpus
 from ..base.entry import within_memory
 from ..base.errors import DataFileError, ShapeError, expected
 from ..base.files import written
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..core.dispatch import wrap
 from ..gluon import utils
 from ..io import DataIter, NDArrayIter
@@ -41,8 +41,7 @@ __all__ = ["Context", "DummyIter", "array", "bz2", "default_context", "download"
            "random_arrays", "simple_forward", "sys", "zipfile"]
 __all__ += test_checks.__all__
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 #: The package, since scripts with ``from mxnet.test_utils import *`` use ``mx`` without importing it.
 mx: Any = sys.modules["sparsekit"]

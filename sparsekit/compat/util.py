@@ -6,19 +6,18 @@ import functools
 import inspect
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..base.context import gpu_memory_info, num_gpus
 from ..base.errors import DTypeError
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..base.scoped import Assigned
 from ..core.partial_shapes import meaning
 
 __all__ = ["get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_shape", "np_shape", "set_module", "set_np_shape",
            "setenv", "use_np_shape"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 def is_np_shape() -> bool:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base.checks import whole
 from ..base.context import cpu
-from ..base.errors import ShapeError, UnknownNameError, expected
+from ..base.errors import ShapeError, UnknownNameError
 from ..ndarray import wrap
 from ..storage import CSR
 from .words import count_words, number_words
@@ -196,17 +197,14 @@ def _named(authors: str | Sequence[str] | None) -> set[str]:
     """The authors, which are checked."""
     chosen = AUTHORS if authors is None else [authors] if isinstance(authors, str) else list(authors)
     for author in chosen:
-        if author not in AUTHORS:
-            raise UnknownNameError.of("author", author, AUTHORS)
+        UnknownNameError.check("author", author, AUTHORS)
     return set(chosen)
 
 
 def _check(features: int | None, counts: str) -> None:
-    if features is not None and (not isinstance(features, (int, np.integer)) or features < 1):
-        raise ShapeError(expected("features", "an integer of at least 1, or None", features),
-                         hint="pass features=2**20, for example.")
-    if counts not in COUNTS:
-        raise UnknownNameError.of("way to store counts", counts, COUNTS)
+    if features is not None:
+        whole("features", features, 1, hint="pass features=2**20, for example.", error=ShapeError)
+    UnknownNameError.check("way to store counts", counts, COUNTS)
 
 
 def _classes(present: list[str], target: str | Sequence[str] | None) -> tuple[dict[str, int], tuple[str, ...]]:

@@ -58,11 +58,9 @@ LIBSVM_SETS = {
 
 
 def _chosen(name: str, split: str) -> tuple[LibSVMSet, tuple[str, str | None, int | None]]:
-    if name not in LIBSVM_SETS:
-        raise UnknownNameError.of("LIBSVM data set", name, LIBSVM_SETS)
+    UnknownNameError.check("LIBSVM data set", name, LIBSVM_SETS)
     found = LIBSVM_SETS[name]
-    if split not in found.splits:
-        raise UnknownNameError.of(f"part of {name}", split, found.splits)
+    UnknownNameError.check(f"part of {name}", split, found.splits)
     return found, found.splits[split]
 
 

@@ -8,8 +8,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base.checks import number
 from ..base.context import cpu
-from ..base.errors import DataFileError, ShapeError, UnknownNameError, expected
+from ..base.errors import DataFileError, ShapeError, UnknownNameError
 from ..ndarray import wrap
 from ..storage import CSR
 from .archives import open_member, parsed_once
@@ -137,10 +138,8 @@ def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, 
     >>> data.train.matrix(*data.shape)  # doctest: +SKIP
     <CSRNDArray 943x1682 @cpu(0)>
     """
-    if size not in MOVIELENS:
-        raise UnknownNameError.of("size of MovieLens", size, MOVIELENS)
-    if not 0 <= test_share <= 1:
-        raise ShapeError(expected("test_share", "from 0 to 1", test_share), hint="pass test_share=0.1, for example.")
+    UnknownNameError.check("size of MovieLens", size, MOVIELENS)
+    number("test_share", test_share, "from 0 to 1", lambda value: 0 <= value <= 1, "0.1, for example.", ShapeError)
     edition = MOVIELENS[size]
     archive, digest = fetch(Source(f"{site.rstrip('/')}/{edition.file}", edition.file, md5=edition.md5),
                             data_home(root) / "movielens", progress, refresh)

@@ -190,8 +190,7 @@ class BPTTBatches:
     """
 
     def __init__(self, tokens: npt.ArrayLike, batch_size: int, steps: int, last: str = "keep") -> None:
-        if last not in ("keep", "discard"):
-            raise UnknownNameError.of("last", last, ("keep", "discard"))
+        UnknownNameError.check("last", last, ("keep", "discard"))
         if batch_size < 1 or steps < 1:
             raise ShapeError(f"batch_size and steps must be at least 1, got {batch_size} and {steps}.",
                              hint="pass batch_size=32 and steps=35, for example.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base.lazy import lazy as _lazy
+from ..base.lazy import add_lazy_names as _add_lazy_names
 
 __all__ = ["connect", "disconnect", "kill_server", "run", "servers", "stop_servers"]
 
@@ -13,5 +13,5 @@ _LAZY = {name: f"dist.launch:{name}" for name in __all__}
 
 if TYPE_CHECKING:
     from .launch import connect, disconnect, kill_server, run, servers, stop_servers
-else:
-    __getattr__, __dir__ = _lazy(globals(), _LAZY)
+
+_add_lazy_names(globals(), _LAZY)

@@ -12,10 +12,8 @@ import os
 import platform
 import random
 import re
-import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +21,7 @@ import numpy as np
 
 from ..base.errors import LostDataError
 from ..base.files import written
+from ..base.workers import Threads
 from ..kernels.cpu.checksum import crc32
 
 if TYPE_CHECKING:
@@ -54,16 +53,7 @@ def see_folder(setup: Setup, who: str) -> None:
 # object, Any: whatever the function takes and gives
 def in_time(seconds: float, function: Callable[..., Any], *arguments: object) -> Payload:
     """What a function gives that may wait for ever; raises ``TimeoutError`` after so many seconds."""
-    outcome: Future[Any] = Future()
-
-    def call() -> None:
-        try:
-            outcome.set_result(function(*arguments))
-        except BaseException as error:
-            outcome.set_exception(error)
-
-    threading.Thread(target=call, daemon=True).start()
-    return outcome.result(seconds)
+    return Threads(1, "sparsekit-waits").submit(function, *arguments).result(seconds)
 
 
 class DamagedError(LostDataError):

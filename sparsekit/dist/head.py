@@ -2,8 +2,8 @@
 
 It is run as a program, with the cluster's folder and options of ``ray start``, and a mark in its environment, which Ray's
 processes inherit and no other program has.  It prints the address of the cluster and waits for the end of its input.  Then
-it ends what is left of Ray, and removes the folder.  A process is ended if it has the mark, by its number and the time when
-it was started: neither its name nor its command tell whose it is.
+it ends what is left of Ray, and removes the folder.  A process is ended if it has the mark: neither its name nor its command
+tell whose it is.
 """
 
 from __future__ import annotations
@@ -13,16 +13,11 @@ import json
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-
-#: The signal that ends a process at once.
-KILL = 9
+from collections.abc import Sequence
 
 #: The variable of the environment that holds the mark.
 MARK = "SPARSEKIT_CLUSTER"
@@ -30,71 +25,42 @@ MARK = "SPARSEKIT_CLUSTER"
 #: Seconds after which processes that do not end are left alone.
 LONGEST = 10.0
 
-#: Where free ports are looked for, the options that say the ports of Ray's processes, and how often a cluster is begun.
+#: Where free ports are looked for, and the options that say the ports of Ray's processes.
 LOOPBACK = "127.0.0.1"
 PORTS = ("dashboard-agent-listen-port", "dashboard-agent-grpc-port", "metrics-export-port", "runtime-env-agent-port")
-TRIES = 3
+
+#: How often a cluster is begun, and how many seconds each of these may take.
+TRIES, TRY = 3, 90.0
 
 #: Seconds between two looks at what is left.
 PAUSE = 0.02
 
 
-def start_time(pid: int) -> int:
-    """When a process of this machine was started, in ticks since the machine was."""
-    return int(Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[19])
-
-
-def end_process(pid: int, started: int) -> None:
-    """End the process of this number if it is the one that was started then, as numbers are used again.
-
-    Raises
-    ------
-    OSError
-        If it has ended.
-    """
-    handle = None
-    opened: Callable[[int], int] | None = getattr(os, "pidfd_open", None)  # of Linux, from 5.3 on
-    with contextlib.suppress(OSError):
-        handle = None if opened is None else opened(pid)
-    try:
-        if start_time(pid) != started:
-            return
-        if handle is None:
-            os.kill(pid, KILL)
-        else:  # the process that was looked at, even if the number is used again meanwhile
-            send: Callable[[int, int], None] = getattr(signal, "pidfd_send_signal", os.kill)  # what has handles has it too
-            send(handle, KILL)
-    finally:
-        if handle is not None:
-            os.close(handle)
-
-
-def processes_of(mark: str) -> Iterator[tuple[int, int]]:
-    """Number and start time of each other process that was started with the mark; a start time of 0 if it cannot be told yet.
+def end_marked(mark: str) -> bool:
+    """End each other process that was started with the mark; whether there was one, or may have been.
 
     Between two programs, a process shows neither its environment nor its command.
     """
-    wanted = os.fsencode(f"{MARK}={mark}")
-    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        with contextlib.suppress(OSError):
-            started, place = start_time(pid), Path(f"/proc/{pid}")
-            environment = (place / "environ").read_bytes()
-            if pid == os.getpid():
+    import psutil  # which is installed with Ray, and may be missing where Ray is
+
+    found = False
+    for one in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):  # it has ended, or is another user's
+            if one.pid == os.getpid():
                 continue
-            if wanted in environment.split(b"\0"):
-                yield pid, started
-            elif not environment and not (place / "cmdline").read_bytes() and os.readlink(place / "exe"):
-                yield pid, 0
+            environment = one.environ()
+            if environment.get(MARK) == mark:
+                found = True
+                one.kill()  # the process that was looked at: psutil notices if its number is used again
+            elif not environment and not one.cmdline() and one.exe():
+                found = True
+    return found
 
 
 def end_all(mark: str) -> None:
     """End the processes that were started with the mark, also those that others start meanwhile."""
     end = time.monotonic() + LONGEST
-    while (found := list(processes_of(mark))) and time.monotonic() < end:
-        for pid, begun in found:
-            if begun:
-                with contextlib.suppress(OSError):
-                    end_process(pid, begun)
+    while end_marked(mark) and time.monotonic() < end:
         time.sleep(PAUSE)
 
 
@@ -122,11 +88,15 @@ def started(folder: str, options: Sequence[str]) -> dict[str, str]:
         command = [sys.executable, "-P", "-m", "ray.scripts.scripts", "start", "--head", f"--port={port}", f"--temp-dir={folder}",
                    *options,
                    *(f"--{name}={number}" for name, number in zip(PORTS, others, strict=True))]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        host = re.search(r"Local node IP: (\S+)", done.stdout)
-        if done.returncode == 0 and host:
-            return {"address": f"{host[1]}:{port}"}
-        said = done.stdout[-2000:]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  timeout=TRY)
+            host = re.search(r"Local node IP: (\S+)", done.stdout)
+            if done.returncode == 0 and host:
+                return {"address": f"{host[1]}:{port}"}
+            said = done.stdout[-2000:]
+        except subprocess.TimeoutExpired:
+            said = f"ray start has not ended within {TRY:.0f} s"
         end_all(os.environ[MARK])
     return {"error": said}
 

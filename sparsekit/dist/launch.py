@@ -19,14 +19,14 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, TypeAlias
 
+from ..base import displays
+from ..base.checks import whole
 from ..base.entry import entry
 from ..base.errors import DataFileError, DistError, LostWorkerError, NoClusterError, UnsupportedError, expected
 from ..base.forking import load
 from ..base.platform import try_lock
-from .arguments import check_numbers, check_settings, is_number_below
 from .messages import ServerProcess, Setup
-from .results import gathered, profiled
-from .transport import client_here, current
+from .transport import client_here, current, finish
 
 Place: TypeAlias = "str | os.PathLike[str]"
 
@@ -168,16 +168,14 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
     >>> mx.dist.run(train, workers=2, servers=2)                         # doctest: +SKIP
     [array([3., 3.], dtype=float32), array([3., 3.], dtype=float32)]
     """
-    check_numbers(every, workers=workers, servers=servers)
-    check_settings(staleness, seconds, timeout=timeout, frozen_after=frozen_after, place_within=place_within)
+    setup = Setup(workers, servers, None, "", every, seconds, staleness, timeout, profile).checked(
+        frozen_after=frozen_after, place_within=place_within)
     if not callable(fn):
         raise DistError(expected("fn", "callable", fn), hint="pass the function itself, without calling it.")
-    if not is_number_below(restarts, float("inf")):
-        raise DistError(expected("restarts", "an integer of at least 0", restarts), hint="pass 3, for instance.")
+    whole("restarts", restarts, error=DistError)
     snaps = every is not None or seconds is not None
     with cluster_of(address) as cluster, job_folder(folder, resume, snaps, cluster.folder) as place:
-        token = "" if place is None else new_token(place)
-        setup = Setup(workers, servers, place, token, every, seconds, staleness, timeout, profile)
+        setup = setup._replace(folder=place, token="" if place is None else new_token(place))
         options = engine().Options(dict(worker_options or {}), dict(server_options or {}), strict, frozen_after, place_within,
                                    restarts=restarts)
         function = functools.partial(fn, *args, **kwargs or {})
@@ -188,6 +186,36 @@ def run(fn: Callable[..., object], workers: int = 2, servers: int = 2, folder: P
             driver = engine().Driver(setup, options, program, output)
             results: list[Any] = driver.results()
         return gathered(results, driver.told) if profile else results
+
+
+class Results(list[Any]):  # Any: what the function of a run returns
+    """The results of the workers, in the order of ranks.
+
+    Attributes
+    ----------
+    profile : Profile or None
+        One timeline of all workers and servers, if the run was profiled.
+    """
+
+    profile: Any = None  # Any: a Profile, which lies above
+
+
+def profiled(program: Callable[[], object]) -> tuple[Any, bytes]:  # object, Any: whatever the function returns
+    """Run a worker's function under a profiler, and send what its stores hold; its result and the trace."""
+    def whole() -> object:  # object: as above
+        result = program()
+        finish()
+        return result
+
+    found: tuple[Any, bytes] = displays.call("traced", whole)  # Any: as above
+    return found
+
+
+def gathered(found: list[tuple[Any, bytes]], told: list[Any]) -> Results:  # Any: results, and plain data of servers
+    """The results, with one profile of what all workers and servers did."""
+    results = Results(result for result, _ in found)
+    results.profile = displays.call("merged", [trace for _, trace in found], told)
+    return results
 
 
 # --------------------------------------------------------------------------- the folder of a job
@@ -205,7 +233,8 @@ def job_folder(folder: Place | None, resume: bool | Place | None, snaps: bool = 
         folder, resume = resume, True
     if resume and folder is None:
         raise DistError("resume=True needs a folder.", hint="pass resume=FOLDER.")
-    remove_left_jobs(Path(tempfile.gettempdir()))
+    for left in left_behind(Path(tempfile.gettempdir()), f"{JOB}*"):
+        shutil.rmtree(left, ignore_errors=True)
     if folder is not None:
         with locked(Path(folder).resolve()) as found:
             there = any(found.glob("step-*.json"))
@@ -222,13 +251,13 @@ def job_folder(folder: Place | None, resume: bool | Place | None, snaps: bool = 
         yield None
 
 
-def remove_left_jobs(place: Path) -> None:
-    """Remove temporary folders of snapshots whose processes were killed: nothing holds their locks."""
-    for folder in place.glob(f"{JOB}*"):
+def left_behind(place: Path, names: str) -> Iterator[Path]:
+    """Folders whose processes were killed: nothing holds their locks."""
+    for folder in place.glob(names):
         with contextlib.suppress(OSError), (folder / "lock").open("r+") as lock:
             if time.time() - os.fstat(lock.fileno()).st_mtime > YOUNG:  # another process may be about to lock it
                 try_lock(lock.fileno())  # fails while the process that made it lives
-                shutil.rmtree(folder, ignore_errors=True)
+                yield folder
 
 
 def new_token(place: str) -> str:
@@ -295,10 +324,10 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
     DistError
         If an argument is invalid, this process is a worker already, or the servers refuse it, have lost data or do not answer.
     """
-    check_numbers(every, workers=workers, servers=servers)
-    check_settings(staleness, seconds, timeout=timeout, frozen_after=frozen_after)
-    if rank is not None and not is_number_below(rank, workers):
-        raise DistError(expected("rank", f"from 0 to {workers - 1}", rank), hint="workers= is the number of all workers.")
+    setup = Setup(workers, servers, None, f"token-{job or 'job'}", every, seconds, staleness, timeout).checked(
+        frozen_after=frozen_after)
+    if rank is not None:
+        whole("rank", rank, 0, workers - 1, "workers= is the number of all workers.", DistError)
     if _here.way is not None:
         raise DistError("This process is a worker already.", hint="call mx.dist.disconnect() first.")
     if _here.cluster is None:
@@ -306,11 +335,11 @@ def connect(address: str | None = None, job: str | None = None, rank: int | None
         atexit.register(disconnect)
     if rank is None:
         return
-    place = None if folder is None else str(Path(folder).resolve())
-    if place is not None:
-        os.makedirs(place, exist_ok=True)
-        (Path(place) / f"token-{job or 'job'}").touch()
-    setup = Setup(workers, servers, place, f"token-{job or 'job'}", every, seconds, staleness, timeout)
+    if folder is not None:
+        place = Path(folder).resolve()
+        place.mkdir(parents=True, exist_ok=True)
+        (place / setup.token).touch()
+        setup = setup._replace(folder=str(place))
     _here.way = engine().join(job or "job", setup, engine().Options(frozen_after=frozen_after), rank)
 
 
@@ -428,11 +457,7 @@ def kill_server(index: int) -> None:
         If there is no such server.
     """
     way = current()
-    count = way.setup.servers
-    if not is_number_below(index, count):
-        raise DistError(expected("index", f"the number of a server, from 0 to {count - 1}", index),
-                        hint="mx.dist.servers() lists them.")
-    way.kill(index)
+    way.kill(whole("index", index, 0, way.setup.servers - 1, "mx.dist.servers() lists them.", DistError))
 
 
 # --------------------------------------------------------------------------- scripts

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..base.checks import number, whole
+from ..base.errors import DistError
+
 if TYPE_CHECKING:
     from ..base.types import Array, DType
 
@@ -56,6 +59,22 @@ class Setup(NamedTuple):
     staleness: int | None = None
     timeout: float = 600.0
     profile: bool = True
+
+    def checked(self, **limits: object) -> Setup:  # object: whatever the user gave
+        """The same, if its numbers are whole, and seconds and other limits above 0.
+
+        Raises
+        ------
+        DistError
+            If they are not.
+        """
+        for name, least in (("workers", 1), ("servers", 1), ("every", 1), ("staleness", 0)):
+            if (given := getattr(self, name)) is not None or name in ("workers", "servers"):
+                whole(name, given, least, error=DistError)
+        for name, limit in {"seconds": self.seconds, "timeout": self.timeout, **limits}.items():
+            if limit is not None or name != "seconds":
+                number(name, limit, "a number of seconds above 0", lambda value: value > 0, f"{name}=60, for example.", DistError)
+        return self
 
     @property
     def ahead(self) -> int | None:

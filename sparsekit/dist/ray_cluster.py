@@ -82,8 +82,11 @@ TOKEN = "RAY_AUTH_TOKEN"
 #: The program that starts and ends a cluster.
 HEAD = str(Path(__file__).parent / "head.py")
 
-#: Seconds in which a folder of a cluster is not taken for a stale one, and in which a cluster starts.
-YOUNG, START = 10.0, 300.0
+#: Seconds in which a cluster starts, and in which it ends.
+START, END = 300.0, 30.0
+
+#: What to do when a cluster has ended.
+AGAIN = "start it again; a run with the same folder continues from its last snapshot."
 
 log = logging.getLogger("sparsekit.dist")
 
@@ -122,20 +125,17 @@ def within(seconds: float, what: str, function: Callable[..., Any], *arguments: 
     try:
         return in_time(seconds, function, *arguments)
     except TimeoutError as error:
-        raise NoClusterError(f"The head of the Ray cluster has not answered for {seconds:.0f} s ({what}).",
-                             hint="start it again; a run with the same folder continues from its last snapshot.") from error
+        raise NoClusterError(f"The head of the Ray cluster has not answered for {seconds:.0f} s ({what}).", hint=AGAIN) from error
 
 
 def machines(ray: ModuleType, seconds: float) -> list[dict[str, Any]]:  # Any: as Ray says
-    """The machines of a cluster, asked for until the head answers, or for so many seconds."""
+    """The machines of a cluster that live, asked for until its head answers, or for so many seconds."""
     end = time.monotonic() + seconds
-    while True:
-        try:
-            return list(ray.nodes())
-        except Exception:
-            if time.monotonic() > end:
-                raise
+    while time.monotonic() < end:
+        with contextlib.suppress(Exception):
+            return [one for one in ray.nodes() if one["Alive"]]
         time.sleep(1.0)
+    raise TimeoutError
 
 
 # --------------------------------------------------------------------------- the cluster
@@ -179,8 +179,12 @@ class Cluster:
             os.environ[TOKEN] = os.urandom(32).hex()
         self._set({**OWN_ENVIRONMENT, "RAY_AUTH_MODE": "token" if fresh else "disabled"})
         load_ray(alone=True)
-        remove_stale_folders()
-        self.folder = Path(tempfile.mkdtemp(prefix=f"sk-{user_number()}-", dir=temporary_place()))
+        optional_import("psutil", "dist", "Training on several machines")
+        prefix, place = f"sk-{user_number()}-", temporary_place()
+        for left in launch.left_behind(Path(place), f"{prefix}*"):  # by a process that was killed with the one that would end it
+            with contextlib.suppress(OSError):
+                clean_up(str(left), (left / "mark").read_text())
+        self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
         try_lock(self._ends.enter_context((self.folder / "lock").open("w")).fileno())
         self._ends.callback(shutil.rmtree, self.folder, ignore_errors=True)
         mark = os.urandom(16).hex()
@@ -192,7 +196,7 @@ class Cluster:
             [sys.executable, "-P", HEAD, str(self.folder), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=(self.folder / "head.log").open("w"), text=True, start_new_session=True, cwd="/",
             env={**os.environ, **OWN_ENVIRONMENT, **(LOOPBACK if _alone else {}), MARK: mark})
-        self._ends.callback(head.communicate)
+        self._ends.callback(end_head, head)
         told = json.loads(within(START, "its start", head.stdout.readline) or "{}")  # type: ignore[union-attr]
         if "address" not in told:
             raise NoClusterError(f"Ray could not be started here: {told.get('error', 'its process has ended')}",
@@ -229,24 +233,27 @@ class Cluster:
 
 def shut_down() -> None:
     """Leave the cluster that this process is part of, if it is part of one."""
-    with contextlib.suppress(Exception):
-        load_ray().shutdown()
+    try:
+        in_time(SOON, load_ray().shutdown)
+    except TimeoutError:
+        log.warning("%s", f"Ray has not left its cluster within {SOON:.0f} s, and is left alone.")
+    except Exception:
+        log.debug("Ray has not left its cluster.", exc_info=True)
+
+
+def end_head(head: subprocess.Popen[str]) -> None:
+    """Have the process that has started a cluster end it."""
+    try:
+        head.communicate(timeout=END)
+    except subprocess.TimeoutExpired:
+        log.warning("%s", f"Process {head.pid}, which ends the Ray cluster of this program, has not done so within {END:.0f} s.  "
+                    "It goes on; the next run ends what it leaves.")
 
 
 def temporary_place() -> str:
     """The folder for temporary files, or /tmp where its name is too long for sockets in it."""
     place = tempfile.gettempdir()
     return place if len(place) <= LONGEST_TEMPORARY else "/tmp"
-
-
-def remove_stale_folders() -> None:
-    """End what is left of clusters whose process was killed together with the one that would have ended them."""
-    for folder in Path(temporary_place()).glob(f"sk-{user_number()}-*"):
-        with contextlib.suppress(OSError), (folder / "lock").open("r+") as lock:
-            if time.time() - folder.stat().st_mtime < YOUNG:  # another process may be about to lock it
-                continue
-            try_lock(lock.fileno())  # fails while the process that made it lives
-            clean_up(str(folder), (folder / "mark").read_text())
 
 
 def set_environment(values: Mapping[str, str]) -> dict[str, str | None]:
@@ -456,10 +463,9 @@ class Group:
 
     def look(self, seconds: float = SOON) -> list[dict[str, Any]]:  # Any: as Ray says
         """The machines of the cluster that live, as its head says in so many seconds."""
-        found = [one for one in within(seconds, "its machines", machines, self.ray, seconds) if one["Alive"]]
+        found: list[dict[str, Any]] = within(seconds, "its machines", machines, self.ray, seconds)  # Any: as above
         if not found:
-            raise NoClusterError("No machine of the Ray cluster lives any more.",
-                                 hint="start it again; a run with the same folder continues from its last snapshot.")
+            raise NoClusterError("No machine of the Ray cluster lives any more.", hint=AGAIN)
         return found
 
     def _bundles(self) -> list[dict[str, float]]:
@@ -593,10 +599,6 @@ class Group:
                     del left[asked[reference]]
             time.sleep(0.05)
         return sorted(left)
-
-    def client(self) -> Client:
-        """A client for the driver, which is not a worker."""
-        return Client(RayTransport(self.setup, -1, self.epoch, self.servers))
 
     def ask(self, index: int) -> Reference:
         """Ask a server for a sign of life."""
@@ -805,21 +807,19 @@ class Driver:
         LostError
             If a process is lost.
         """
-        begun = time.monotonic()
+        begun = looked = due = time.monotonic()
         processes = [*(("server", index) for index in range(self.setup.servers)),
                      *(("worker", rank) for rank in range(self.setup.workers))]
-        due: dict[Any, float | None] = dict.fromkeys(processes, begun)  # Any: kind and number of a process
-        heard: dict[Any, float] = {}  # Any: as above
+        heard: dict[Any, float] = {}  # Any: kind and number of a process
         asked: dict[Any, Any] = {}  # Any: Ray's references; as above
-        looked = begun
         values: dict[int, bytes] = {}
         while len(values) < self.setup.workers:
             now = time.monotonic()
-            for one in processes:
-                at = due[one]
-                if at is not None and at <= now:
+            if now >= due:
+                due = now + BEAT
+                for one in [one for one in processes if one not in asked.values()]:
                     asked[self.group.ask(one[1]) if one[0] == "server" else self.workers[one[1]].ping.remote()] = one
-                    due[one] = None
+            for one in processes:
                 limit = self.options.frozen_after if one in heard else max(self.options.start_within, self.options.frozen_after)
                 if now - heard.get(one, begun) > limit:
                     raise LostError(*one, f"has not answered for {limit:.0f} s")
@@ -834,7 +834,6 @@ class Driver:
                     values[rank] = value
                     continue
                 one = asked.pop(reference)
-                due[one] = time.monotonic() + BEAT
                 try:
                     answer = self.ray.get(reference)
                 except self.ray.exceptions.RayActorError as error:
@@ -847,7 +846,7 @@ class Driver:
             self._outputs.show()
         if self.setup.profile:
             try:
-                self.told = self.group.client().profiles()
+                self.told = Client(RayTransport(self.setup, -1, self.group.epoch, self.group.servers)).profiles()
             except ReplacedError:
                 raise LostError(*self._restarted(), "has ended") from None
         return [unpickled(values[rank]) for rank in range(self.setup.workers)]
@@ -981,14 +980,12 @@ def servers_of(job: str) -> list[ServerProcess]:
 
 def stop_keeper(job: str) -> int:
     """End a job; gives how many servers it had."""
-    ray, keeper = load_ray(), keeper_of(job)
-    if keeper is None:
-        return 0
-    count = 0
-    with contextlib.suppress(ray.exceptions.RayError, TimeoutError):
-        count = len(ray.get(keeper.way.remote(), timeout=SOON)[2])
-    with contextlib.suppress(Exception):
-        ray.kill(keeper, no_restart=True)
+    keeper, count = keeper_of(job), 0
+    if keeper is not None:
+        with contextlib.suppress(load_ray().exceptions.RayError, WaitTimeoutError):
+            count = len(answered(keeper.way.remote(), job, SOON)[2])
+        with contextlib.suppress(Exception):
+            within(SOON, f"ending the job {job!r}", load_ray().kill, keeper)
     return count
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from ..base import displays
+from ..base.checks import whole
 from ..base.errors import DistError, NoClusterError, UnsupportedError, expected
-from .arguments import check_numbers, check_settings, is_number_below
 from .client import Client
 from .messages import Exchange, Setup
 from .server import Server
@@ -78,9 +78,8 @@ class LocalCluster:
     """
 
     def __init__(self, shards: int = 1, workers: int = 1, staleness: int | None = None) -> None:
-        check_numbers(shards=shards, workers=workers)
-        check_settings(staleness)
-        self.setup = Setup(workers, shards, staleness=staleness)
+        whole("shards", shards, 1, error=DistError)
+        self.setup = Setup(workers, shards, staleness=staleness).checked()
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=_serve, args=(self.loop,), name="servers", daemon=True).start()
         self.close = weakref.finalize(self, self.loop.call_soon_threadsafe, self.loop.stop)
@@ -94,10 +93,7 @@ class LocalCluster:
 
     def transport(self, rank: int) -> LocalTransport:
         """The transport of a worker."""
-        if not is_number_below(rank, self.setup.workers):
-            raise DistError(expected("rank", f"from 0 to {self.setup.workers - 1}", rank),
-                            hint="numbers of workers begin with 0.")
-        return LocalTransport(self, rank)
+        return LocalTransport(self, whole("rank", rank, 0, self.setup.workers - 1, "numbers of workers begin with 0.", DistError))
 
     def profiles(self) -> list[Any]:  # Any: profiles, which lie above
         """The profiles of the servers."""

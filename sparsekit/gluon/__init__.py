@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..base.entry import entry, entry_classes
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from . import contrib, data, loss, nn, parameter, rnn, utils
 from .block import Block, HybridBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
@@ -16,8 +14,7 @@ from .trainer import Trainer
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "SymbolBlock",
            "TrainStep", "Trainer", "contrib", "data", "loss", "nn", "parameter", "rnn", "utils"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 entry_classes(Trainer)
 for _class in (Block, HybridBlock, Parameter, nn.Sequential, nn.HybridSequential):

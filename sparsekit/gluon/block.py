@@ -8,7 +8,7 @@ from .. import ndarray
 from ..base.changes import MarkedDict, changes
 from ..base.context import Context
 from ..base.errors import DTypeError, ParameterError, UnknownNameError, UnsupportedError
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..base.nested import leaves
 from ..base.warn import warn_user
 from ..core import hooks
@@ -29,14 +29,13 @@ if TYPE_CHECKING:
 
     from ..base.types import DTypeLike
     from ..core.types import Functions
-    from ..initializer.types import InitLike
+    from ..initializer.base import InitLike
     from .types import HybridizeOptions
 
 
 __all__ = ["Block", "HybridBlock"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals(), {"SymbolBlock": "gluon.symbol_block:SymbolBlock"})
+add_lazy_names(globals(), {"SymbolBlock": "gluon.symbol_block:SymbolBlock"})
 
 
 class Block:

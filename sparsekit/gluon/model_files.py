@@ -13,7 +13,7 @@ from ..ndarray.files import load as load_arrays
 from ..ndarray.files import save as save_arrays
 from ..symbol import Variable
 from . import symbolic
-from .parameter import brief, check_names
+from .parameter import load_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,15 +50,7 @@ def load_parameters(block: Block, filename: str | Path, ctx: Context | Sequence[
         block.collect_params().load_dict(found, ctx, allow_missing, ignore_extra, block.prefix, filename, cast_dtype,
                                          dtype_source)
         return
-    loaded = {wanted[name] for name in found if name in wanted}
-    needed = [name for name, parameter in wanted.items() if parameter not in loaded]
-    if needed and not allow_missing:
-        raise ParameterError(f"Parameter '{needed[0]}' is missing in file '{filename}', which contains parameters: "
-                             f"{brief(found)}.", hint="set allow_missing=True to ignore missing parameters.")
-    check_names(wanted, found, f"file '{filename}'", True, ignore_extra)
-    for name, values in found.items():
-        if name in wanted:
-            wanted[name]._load_init(values, ctx, cast_dtype, dtype_source)
+    load_all(wanted, found, f"file '{filename}'", ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
 
 
 # names

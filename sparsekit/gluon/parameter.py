@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.context import Context
 from ..base.errors import ParameterError, ParameterNameError
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..initializer import create as create_initializer
 from ..ndarray.files import load as load_arrays
 from ..ndarray.files import save as save_arrays
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..base.types import ShapeLike
-    from ..initializer.types import InitLike
+    from ..initializer.base import InitLike
     from .types import LayerParameterOptions, ParameterOptions
 
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "tensor_types"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 #: Arrays that forward passes take.
 tensor_types = (NDArray,)
@@ -283,16 +282,15 @@ class ParameterDict:
         if not isinstance(param_dict, dict):
             raise ParameterError(f"The arrays of {source} have no names.", hint="save a dict of them.")
         found = {restore_prefix + re.sub("^(arg|aux):", "", name): values for name, values in param_dict.items()}
-        check_names(self._params, found, source, allow_missing, ignore_extra)
-        for name, values in found.items():
-            if name in self._params:
-                self._params[name]._load_init(values, ctx, cast_dtype, dtype_source)
+        load_all(self._params, found, source, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
 
 
-def check_names(wanted: Iterable[str], found: Iterable[str], source: str, allow_missing: bool, ignore_extra: bool) -> None:
-    """Raise if parameters are missing in a file, or it has others, unless that is allowed."""
-    wanted, found = dict.fromkeys(wanted), dict.fromkeys(found)
-    missing = [name for name in wanted if name not in found]
+# Any: arrays by name, as a file has them
+def load_all(wanted: Mapping[str, Parameter], found: Mapping[str, Any], source: str, ctx: Context | Sequence[Context] | None,
+             allow_missing: bool, ignore_extra: bool, cast_dtype: bool, dtype_source: str) -> None:
+    """Take over values by name; raise if parameters are missing in a file, or it has others, unless that is allowed."""
+    there = {wanted[name] for name in found if name in wanted}  # under one of their names
+    missing = [name for name, parameter in wanted.items() if parameter not in there]
     if missing and not allow_missing:
         raise ParameterError(f"Parameter '{missing[0]}' is missing in {source}, which contains parameters: {brief(found)}.",
                              hint="set allow_missing=True to ignore missing parameters; networks that exchange files need "
@@ -301,13 +299,15 @@ def check_names(wanted: Iterable[str], found: Iterable[str], source: str, allow_
     if extra and not ignore_extra:
         raise ParameterError(f"Parameter '{extra[0]}' loaded from {source} is not present in ParameterDict, choices are: "
                              f"{brief(wanted)}.", hint="set ignore_extra=True to ignore it.")
+    for name, values in found.items():
+        if name in wanted:
+            wanted[name]._load_init(values, ctx, cast_dtype, dtype_source)
 
 
-def brief(names: Iterable[str], limit: int = 7) -> str:
+def brief(names: Iterable[str]) -> str:
     """Names in quotes, of many the first and the last."""
     quoted = [f"'{name}'" for name in names]
-    half = limit // 2
-    return ", ".join([*quoted[:half], "...", *quoted[-half:]] if len(quoted) > limit else quoted)
+    return ", ".join([*quoted[:3], "...", *quoted[-3:]] if len(quoted) > 7 else quoted)
 
 
 def _agree_on_shape(parameter: Parameter, shape: ShapeLike) -> None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..base.types import Array, DType, DTypeLike, Shape, ShapeLike
-    from ..initializer.types import InitLike
+    from ..initializer.base import InitLike
     from ..ndarray.sparse import RowSparseNDArray
     from ..storage.types import Sparse
     from ..symbol.symbol import Symbol
@@ -167,8 +167,7 @@ class Parameter:
     @shape.setter
     def shape(self, new_shape: tuple[int, ...]) -> None:
         known = self._shape
-        if known is not None and (len(known) != len(new_shape)
-                                  or any(old not in (0, -1, new) for old, new in zip(known, new_shape, strict=True))):
+        if known is not None and not _fits(new_shape, known):
             raise ShapeError(f"Parameter {self.name} has shape {known}, not {tuple(new_shape)}.",
                              hint="the layer was made for a different number of features.")
         self._shape = tuple(int(size) for size in new_shape)
@@ -199,8 +198,7 @@ class Parameter:
 
     @grad_req.setter
     def grad_req(self, req: str) -> None:
-        if req not in REQUESTS:
-            raise UnknownNameError.of("grad_req", req, REQUESTS)
+        UnknownNameError.check("grad_req", req, REQUESTS)
         req = req if self._differentiable else "null"
         if req != self._grad_req:
             self._grad_req = req
@@ -575,8 +573,7 @@ class Parameter:
     def _load_init(self, data: NDArray, ctx: Context | Sequence[Context] | None, cast_dtype: bool = False,
                    dtype_source: str = "current") -> None:
         """Take over values from a file, and the contexts if there are no values yet."""
-        if dtype_source not in ("current", "saved"):
-            raise UnknownNameError.of("dtype_source", dtype_source, ("current", "saved"))
+        UnknownNameError.check("dtype_source", dtype_source, ("current", "saved"))
         data = self._turned(data)
         self._check_loaded(data, cast_dtype)
         wanted = None if ctx is None else contexts_of(ctx)

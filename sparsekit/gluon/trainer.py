@@ -157,10 +157,7 @@ class Trainer:
         self._shared: set[int] = set()
         far = isinstance(self._kvstore, DistKVStore)
         if self._compression_asked:
-            if not far:
-                raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
-                                       hint="leave compression_params out.")
-            self._kvstore.set_gradient_compression(self._compression_asked)
+            (KVStoreBase() if self._kvstore is None else self._kvstore).set_gradient_compression(self._compression_asked)
         if self._kvstore is None:
             self._update_on_kvstore = None
             return

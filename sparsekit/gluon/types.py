@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, TypedDict
 
 from ..base.types import DTypeLike, ShapeLike
 from ..core.types import Tensor
-from ..initializer.types import InitLike
+from ..initializer.base import InitLike
 from .parameter import ParameterDict
 
 __all__ = ["BlockOptions", "Examples", "HybridizeOptions", "LayerOptions", "ParameterOptions", "Sequences",

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..base.forking import load
-from ..base.refusal import Refused
 from ..core import hooks
 from ..core.trace import Tracer
-from ..optimizer.compiled import BEFORE_LOWERING, CompiledStep, reason_against
+from ..optimizer.compiled import CompiledStep, RepeatedStep, reason_against
 from ..optimizer.updater import UpdateLane
 
 if TYPE_CHECKING:
@@ -30,53 +29,31 @@ FACTORS = operator.attrgetter("lr_mult", "wd_mult")
 #: Sets of parameters that are kept; a trainer that updates others at each step runs in Python.
 REMEMBERED = 4
 
-#: How often the updates of a set are lowered, since a weight, a gradient's buffer or a state has been replaced.
-MOST = 8
-
-
-class _Updates:
-    """The updates of some parameters.
-
-    Attributes
-    ----------
-    runs, lowered : int
-        How often they were made in Python, and traced.
-    step : CompiledStep or None
-    """
+class _Updates(RepeatedStep["Trainer", "Sequence[Pending]"]):
+    """The updates of some parameters; they are traced a few times, as weights, buffers of gradients or states are replaced."""
 
     def __init__(self) -> None:
-        self.runs = self.lowered = 0
-        self.step: CompiledStep | None = None
+        super().__init__()
         # Any: variables, values and gradients, which must be the same at every step
         self._known: list[Any] = []
 
     def make(self, trainer: Trainer, pending: Sequence[Pending]) -> bool:
         """Make the updates by a table; False, and nothing has been done, if Python must."""
-        step, known = self.step, _objects(pending)
-        if step is not None:
-            if (step.updater is trainer._updaters[0] and step.holds() and all(map(operator.is_, known, self._known))
-                    and self._made(step, pending)):
-                return True
-            self.step, self.runs = None, BEFORE_LOWERING  # traced anew at once
-        self.runs += 1
-        if self.runs <= BEFORE_LOWERING or self.lowered >= MOST:
-            return False
-        whole = load("sparsekit.core.step_program").StepProgram(Tracer(trainer._contexts[0], False))
-        step = CompiledStep(whole, trainer._updaters[0], {index: parameter.name for index, parameter, _ in pending})
-        try:
-            self._made(step, pending)
-        except Refused:  # an update does not take its arrays, of which Python tells
-            self.lowered += 1
-            self.runs = 0
-            return False
-        if whole.refused:
-            self.lowered = MOST
-        elif whole.updates:  # not if all rates are 0
-            self.lowered += 1
-            self.step, self._known = step, _objects(pending)
-        return True
+        before = self.step
+        done = self.repeat(trainer._updaters[0], trainer, pending)
+        if self.step is not before and self.step is not None:
+            self._known = _objects(pending)
+            self.tries += 1
+        return done
 
-    def _made(self, step: CompiledStep, pending: Sequence[Pending]) -> bool:
+    def _program(self, updater: Updater, trainer: Trainer, pending: Sequence[Pending]) -> CompiledStep:
+        whole = load("sparsekit.core.step_program").StepProgram(Tracer(trainer._contexts[0], False))
+        return CompiledStep(whole, updater, {index: parameter.name for index, parameter, _ in pending})
+
+    def _made(self, step: CompiledStep, trainer: Trainer, pending: Sequence[Pending]) -> bool:
+        if step is self.step and not all(map(operator.is_, _objects(pending), self._known)):
+            return False
+
         def after(computed: bool, lost: bool) -> None:
             done = step.keys[:step.whole.updated]
             for index, _, pairs in pending if step.whole.updating else ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import math
@@ -9,7 +10,7 @@ import os
 import urllib.parse
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ..base import checks
 from ..base.context import Context
 from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, ParameterError, ShapeError, expected
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..base.scoped import Scoped
 from ..base.warn import warn_user
 from ..ndarray.creation import array as make_array
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data",
            "whole"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 # batches
@@ -219,15 +219,8 @@ class HookHandle(Scoped):
         self.detach()
 
 
-def whole(name: str, value: SupportsIndex, least: int = 0) -> int:
-    """``value`` as an int of at least ``least``.
-
-    Raises
-    ------
-    ShapeError
-        If it is not an integer, or too small.
-    """
-    return checks.whole(name, value, least, error=ShapeError)
+#: A whole number, as ``checks.whole``; a ShapeError if it is none.
+whole = functools.partial(checks.whole, error=ShapeError)
 
 
 def shape_is_known(shape: Shape | None) -> bool:

@@ -7,10 +7,8 @@ like a weight, whatever its name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..base.entry import entry, entry_classes
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from .base import InitDesc, Initializer, alias, create, register
 from .basic import Bilinear, Constant, LSTMBias, MSRAPrelu, Normal, One, Orthogonal, Uniform, Xavier, Zero
 from .composed import FusedRNN, Load, Mixed
@@ -18,8 +16,7 @@ from .composed import FusedRNN, Load, Mixed
 __all__ = ["Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMBias", "Load", "MSRAPrelu", "Mixed", "Normal",
            "One", "Orthogonal", "Uniform", "Xavier", "Zero", "alias", "create", "register"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 entry_classes(Bilinear, Constant, FusedRNN, Initializer, LSTMBias, Load, MSRAPrelu, Mixed, Normal, One, Orthogonal, Uniform,
               Xavier, Zero)

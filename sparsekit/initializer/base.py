@@ -7,7 +7,7 @@ import json
 import logging
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..base.types import Array
 
 
-__all__ = ["InitDesc", "Initializer", "alias", "bilinear", "create", "draw_normal", "draw_uniform", "put", "register",
+__all__ = ["InitDesc", "InitLike", "Initializer", "alias", "bilinear", "create", "draw_normal", "draw_uniform", "put", "register",
            "values_of"]
 
 
@@ -81,13 +81,18 @@ def put(arr: NDArray | Array, value: Any) -> None:
                              hint="pass one number, or an array of the parameter's shape.") from None
 
 
+def _draw(values: Array, draw: Callable[..., Any]) -> None:
+    """Fill with what a method of the generator draws, without a second copy of a float32 or float64 array."""
+    if values.dtype in (np.float32, np.float64) and values.flags.c_contiguous:
+        draw(dtype=values.dtype, out=values)
+    else:
+        values[...] = draw(values.shape)
+
+
 def draw_uniform(arr: NDArray, scale: float) -> None:
-    """Fill with uniform random numbers from -scale to scale, without a second copy of a float32 or float64 array."""
+    """Fill with uniform random numbers from -scale to scale."""
     with values_of(arr) as values:
-        if values.dtype in (np.float32, np.float64) and values.flags.c_contiguous:
-            generator().random(dtype=values.dtype, out=values)
-        else:
-            values[...] = generator().random(values.shape)
+        _draw(values, generator().random)
         values *= 2 * scale
         values -= scale
 
@@ -95,10 +100,7 @@ def draw_uniform(arr: NDArray, scale: float) -> None:
 def draw_normal(arr: NDArray, sigma: float) -> None:
     """Fill with normal random numbers of mean zero and standard deviation sigma."""
     with values_of(arr) as values:
-        if values.dtype in (np.float32, np.float64) and values.flags.c_contiguous:
-            generator().standard_normal(dtype=values.dtype, out=values)
-        else:
-            values[...] = generator().standard_normal(values.shape)
+        _draw(values, generator().standard_normal)
         values *= sigma
 
 
@@ -124,6 +126,9 @@ def _to_json(value: object) -> object:
         return value.tolist()
     raise DTypeError(f"A {type(value).__name__} cannot be written as JSON.", hint="pass numbers, strings, lists or arrays.")
 
+
+#: Argument of ``create``; None for the default.  Any: a function of the user, which takes a description and an array.
+InitLike: TypeAlias = "Initializer | type[Initializer] | str | Callable[..., Any] | None"
 
 #: Methods by suffix of the name, in the order in which they are tried.
 _SUFFIXES = {"weight": "_init_weight", "bias": "_init_bias", "gamma": "_init_gamma", "beta": "_init_beta", "min": "_init_zero",

@@ -115,8 +115,7 @@ class Orthogonal(Initializer):
 
     def __init__(self, scale: float = 1.414, rand_type: str = "uniform") -> None:
         super().__init__(scale=scale, rand_type=rand_type)
-        if rand_type not in ("uniform", "normal"):
-            raise UnknownNameError.of("rand_type", rand_type, ("uniform", "normal"))
+        UnknownNameError.check("rand_type", rand_type, ("uniform", "normal"))
         self.scale, self.rand_type = scale, rand_type
 
     def _init_weight(self, _: str, arr: NDArray) -> None:
@@ -148,8 +147,7 @@ class Xavier(Initializer):
         super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
         for kind, value, known in (("rnd_type", rnd_type, ("uniform", "gaussian")),
                                    ("factor_type", factor_type, ("avg", "in", "out"))):
-            if value not in known:
-                raise UnknownNameError.of(kind, value, known)
+            UnknownNameError.check(kind, value, known)
         self.rnd_type, self.factor_type, self.magnitude = rnd_type, factor_type, float(magnitude)
 
     def _init_weight(self, name: str, arr: NDArray) -> None:

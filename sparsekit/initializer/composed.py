@@ -14,13 +14,12 @@ from ..base.errors import DTypeError, InitializationError, ParameterError, Shape
 from ..core.dispatch import wrap
 from ..ndarray.files import load
 from ..ops.recurrent import recurrent
-from .base import InitDesc, Initializer, create, put, register, values_of
+from .base import InitDesc, Initializer, InitLike, create, put, register, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..ndarray.ndarray import NDArray
-    from .types import InitLike
 
 
 __all__ = ["FusedRNN", "Load", "Mixed"]
@@ -153,8 +152,7 @@ class FusedRNN(Initializer):
         init = None if init is None else create(init)
         super().__init__(init=None if init is None else init.dumps(), num_hidden=num_hidden, num_layers=num_layers, mode=mode,
                          bidirectional=bidirectional, forget_bias=forget_bias)
-        if mode not in recurrent.MODES:
-            raise UnknownNameError.of("mode", mode, recurrent.MODES)
+        UnknownNameError.check("mode", mode, recurrent.MODES)
         self._init, self._forget_bias = init, forget_bias
         self._sizes = recurrent.Sizes(mode, 0, num_hidden, num_hidden, num_layers, 1 + bool(bidirectional), False, False)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..base.entry import entry, entry_classes
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from .array_iter import NDArrayIter
 from .csv_iter import CSVIter
 from .data import DataBatch, DataDesc, DataIter
@@ -16,8 +14,7 @@ from .wrapping import PrefetchingIter, ResizeIter
 __all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "LibSVMIter", "LibSVMReader", "NDArrayIter", "PrefetchingIter",
            "ResizeIter", "load_libsvm", "save_libsvm"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 entry_classes(CSVIter, DataBatch, DataDesc, DataIter, LibSVMIter, LibSVMReader, NDArrayIter, PrefetchingIter, ResizeIter)
 load_libsvm, save_libsvm = entry(load_libsvm), entry(save_libsvm)

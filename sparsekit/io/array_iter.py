@@ -125,8 +125,7 @@ class NDArrayIter(DataIter):
                  last_batch_handle: str = "pad", data_name: str = "data", label_name: str = "softmax_label",
                  layout: str = "NCHW") -> None:
         super().__init__(whole("batch_size", batch_size, 1, error=ShapeError))
-        if last_batch_handle not in HANDLES:
-            raise UnknownNameError.of("last_batch_handle", last_batch_handle, HANDLES)
+        UnknownNameError.check("last_batch_handle", last_batch_handle, HANDLES)
         if "N" not in layout:
             raise ShapeError(f"The layout {layout!r} has no batch axis.", hint="name the batch axis N, as in 'NTC'.")
         self.layout, self.shuffle, self.last_batch_handle = layout, bool(shuffle), last_batch_handle

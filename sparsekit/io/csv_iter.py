@@ -16,7 +16,7 @@ from ..base.errors import DataFileError, ShapeError
 from ..ndarray import wrap
 from ..ndarray.arguments import shape_of
 from .data import DataBatch, DataDesc
-from .source import TextSource, check_batch
+from .source import TextLike, TextSource, check_batch
 from .wrapping import FileIter
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from ..base.context import Context
     from ..base.types import DTypeLike, Shape
-    from .types import TextLike
 
 
 __all__ = ["CSVIter"]

@@ -18,7 +18,7 @@ from .libsvm_writer import save_libsvm
 if TYPE_CHECKING:
     from ..base.types import Array, DTypeLike
     from ..storage import CSR
-    from .types import TextLike
+    from .source import TextLike
 
 
 __all__ = ["LibSVMReader", "load_libsvm", "save_libsvm"]

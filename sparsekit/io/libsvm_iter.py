@@ -16,7 +16,7 @@ from ..ndarray import wrap
 from .data import DataBatch, DataDesc
 from .libsvm import label_width
 from .libsvm_reader import LibSVMReader, Rows
-from .source import check_batch
+from .source import TextLike, check_batch
 from .wrapping import FileIter
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from ..base.context import Context
     from ..base.types import Array, DTypeLike
-    from .types import TextLike
 
 
 __all__ = ["LibSVMIter"]

@@ -18,13 +18,12 @@ from ..kernels.cpu import libsvm_read as kernels
 from ..kernels.cpu.jit import in_threads, worker_count
 from ..storage import CSR
 from .libsvm_errors import explain, malformed
-from .source import TextSource, line_too_long
+from .source import TextLike, TextSource, line_too_long
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from ..base.types import Array, DTypeLike, Indices
-    from .types import TextLike
 
 
 __all__ = ["LibSVMReader", "Rows"]
@@ -153,26 +152,15 @@ class _Parsed(NamedTuple):
 
 def _exact(text: str, dtype: DTypeLike) -> float:
     """The float nearest to a decimal number of any length."""
-    value = float(text)
-    if dtype == np.float64 or not np.isfinite(value):
-        return value
+    value = np.float64(text)
+    if dtype == np.float64 or not value or not np.isfinite(value):
+        return float(value)
+    exact, found = Decimal(text), Decimal(float(value))
+    if exact != found and value.view(np.int64) % 2 == 0:
+        # Rounded to odd: a double that is not exact never looks as if it were halfway between two float32.
+        value = np.nextafter(value, np.inf if exact > found else -np.inf)
     with np.errstate(over="ignore"):
-        nearest = np.float32(value)
-    largest = float(np.finfo(np.float32).max)
-    if np.isinf(nearest) or abs(value) > largest:
-        low, high = largest, float("inf")
-        middle = 2.0**128 - 2.0**103
-    else:
-        other = np.nextafter(nearest, np.float32(np.inf if value > float(nearest) else -np.inf))
-        low, high = sorted((abs(float(nearest)), abs(float(other))))
-        middle = (low + high) / 2
-    if abs(value) != middle:
-        return float(nearest)
-    # The double is exactly halfway between two float32: the digits lost in double precision decide.
-    exact = Decimal(text).copy_abs()  # abs() would round
-    if exact == Decimal(middle):
-        return float(nearest)
-    return float(np.copysign(high if exact > Decimal(middle) else low, value))
+        return float(np.float32(value))
 
 
 def _regular(text: bytes, multilabel: bool) -> tuple[bytes, bool]:

@@ -9,7 +9,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from ..base.config import config
 from ..base.errors import DataFileError, DTypeError, ShapeError, expected
@@ -18,9 +18,10 @@ from ..base.files import path_of
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from .types import TextLike
+__all__ = ["TextLike", "TextSource", "check_batch", "line_too_long"]
 
-__all__ = ["TextSource", "check_batch", "line_too_long"]
+#: Source of text: a path, an open file, or lines.
+TextLike: TypeAlias = "str | os.PathLike[str] | Iterable[str | bytes]"
 
 _UNSUPPORTED = {
     b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip", b"\x04\x22\x4d\x18": "lz4",

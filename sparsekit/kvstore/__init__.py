@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..base.entry import entry_classes
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from .base import KVStoreBase, create
 from .dist import DistKVStore
 from .kvstore import KVStore
 
 __all__ = ["DistKVStore", "KVStore", "KVStoreBase", "create"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 entry_classes(DistKVStore, KVStore, KVStoreBase)

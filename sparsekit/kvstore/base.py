@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
 from ..base.entry import entry
 from ..base.errors import DTypeError, UnknownNameError, UnsupportedError
-from ..base.lazy import lazy, old
+from ..base.lazy import add_lazy_names, old
 from ..base.warn import warn_user
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KVStoreBase", "create"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 _Store = TypeVar("_Store", bound="KVStoreBase")
 
@@ -39,6 +38,7 @@ class KVStoreBase:
     kv_registry: ClassVar[dict[str, type[KVStoreBase]]] = {}
     #: Names under which the class is registered; if empty, its own name in lower case.
     names: ClassVar[tuple[str, ...]] = ()
+    _type = ""
 
     @staticmethod
     def register(klass: type[_Store]) -> type[_Store]:
@@ -76,13 +76,24 @@ class KVStoreBase:
         """Read the optimizer's states from a file."""
         raise self._undefined("load_optimizer_states")
 
+    def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
+        """Not supported: the contexts of one machine share its memory.
+
+        Raises
+        ------
+        UnsupportedError
+            Always.
+        """
+        raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
+                               hint="leave compression_params out.")
+
     def _undefined(self, name: str) -> UnsupportedError:
         return UnsupportedError(f"{type(self).__name__} does not define {name}().", hint="override it.")
 
     @property
     def type(self) -> str:
-        """The name of the class in lower case."""
-        return type(self).__name__.lower()
+        """The name by which the store was created; the name of the class in lower case, of a class without ``names``."""
+        return self._type or type(self).__name__.lower()
 
     @property
     def rank(self) -> int:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from ..base import displays, rng
+from ..base.checks import number
 from ..base.context import cpu
-from ..base.errors import ParameterError, StorageTypeError, UnknownNameError, UnsupportedError, expected
+from ..base.errors import StorageTypeError, UnknownNameError, UnsupportedError
 from ..base.files import write_whole
 from ..core.dispatch import wrap
 from ..dist.compression import quantize
@@ -124,11 +125,6 @@ class DistKVStore(KVStoreBase):
     # what it is
 
     @property
-    def type(self) -> str:
-        """The name by which the store was created."""
-        return self._type
-
-    @property
     def rank(self) -> int:
         """The number of this worker, from 0."""
         return self._client.rank
@@ -145,8 +141,7 @@ class DistKVStore(KVStoreBase):
 
     @timeout.setter
     def timeout(self, seconds: float) -> None:
-        if not isinstance(seconds, (int, float, np.integer, np.floating)) or isinstance(seconds, bool) or not seconds > 0:
-            raise ParameterError(expected("timeout", "a number of seconds above 0", seconds), hint="pass 60, for instance.")
+        number("timeout", seconds, "a number of seconds above 0", lambda value: value > 0, "pass 60, for instance.")
         self._client.timeout = float(seconds)
 
     @staticmethod
@@ -646,13 +641,11 @@ class DistKVStore(KVStoreBase):
         """
         given = dict(compression_params)
         kind = given.pop("type", None)
-        if kind != "2bit":
-            raise UnknownNameError.of("gradient compression", kind, ("2bit",))
+        UnknownNameError.check("gradient compression", kind, ("2bit",))
         threshold = float(given.pop("threshold", 0.5))
         if given:
             raise UnknownNameError.of("parameter of gradient compression", next(iter(given)), ("type", "threshold"))
-        if not threshold > 0:
-            raise ParameterError(expected("threshold", "above 0", threshold), hint="{'type': '2bit', 'threshold': 0.5}")
+        number("threshold", threshold, "above 0", lambda value: value > 0, "{'type': '2bit', 'threshold': 0.5}")
         self._compression = threshold
 
     def _quantized(self, key: Key, values: Array) -> Array:

@@ -10,7 +10,6 @@ from ..base.errors import (
     ParameterError,
     ParameterNameError,
     SparsekitError,
-    UnsupportedError,
 )
 from ..base.files import write_whole
 from ..ndarray.functions import F
@@ -60,11 +59,6 @@ class KVStore(KVStoreBase):
         self._type = name
         self._held: dict[Any, Any] = {}
         self._updater: Any = None
-
-    @property
-    def type(self) -> str:
-        """The name by which the store was created."""
-        return self._type
 
     @staticmethod
     def is_capable(capability: str) -> bool:
@@ -242,17 +236,6 @@ class KVStore(KVStoreBase):
         if not hasattr(self._updater, "get_states"):
             raise SparsekitError("The store has no optimizer, so it has no optimizer states.", hint="call set_optimizer() first.")
         return self._updater
-
-    def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
-        """Not supported: the contexts of one machine share its memory.
-
-        Raises
-        ------
-        UnsupportedError
-            Always.
-        """
-        raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
-                               hint="leave compression_params out.")
 
 
 def read_states(fname: str | PathLike[str]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,16 +13,22 @@ from ..base.registry import Registry
 from ..ndarray.ndarray import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..base.types import Array
-    from .types import Arrays, MetricLike, Names
 
 
 __all__ = ["CompositeEvalMetric", "EvalMetric", "LateMetric", "RecordedMetric", "alias", "check_label_shapes", "classes_at",
            "create", "pairs", "register"]
 
 Result = TypeVar("Result")
+
+#: Labels or predictions: one array, or several.
+Arrays: TypeAlias = "NDArray | Array | Sequence[NDArray | Array]"
+#: Argument of ``create``.  Any: a function of the user, a result of ``get_config``, and a list of all of these.
+MetricLike: TypeAlias = "EvalMetric | type[EvalMetric] | str | Callable[..., Any] | Mapping[str, Any] | Sequence[Any]"
+#: Names of the arrays that a metric uses.
+Names: TypeAlias = "Sequence[str] | None"
 
 
 def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool = False) -> tuple[Any, Any]:
@@ -90,6 +96,13 @@ def classes_at(label: Array, count: int) -> Array:
     if wrong.size:
         raise RowIndexError(f"Label {wrong[0]} is out of range for {count} classes.", hint=f"labels run from 0 to {count - 1}.")
     return classes
+
+
+class Record(Protocol):
+    """What a recorded metric keeps of batches."""
+
+    def value(self) -> float:
+        """The metric of all of it."""
 
 
 class EvalMetric:
@@ -215,6 +228,22 @@ class RecordedMetric(EvalMetric):
         super().reset_local()
 
 
+class AveragedMetric(RecordedMetric):
+    """Base of metrics that are a mean of the values of batches (macro), or one value over all samples (micro)."""
+
+    def __init__(self, name: str, output_names: Names, label_names: Names, average: str) -> None:
+        UnknownNameError.check("average", average, ("macro", "micro"))
+        self.average = average
+        super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
+
+    def _take(self, found: Record, count: int) -> None:
+        """Add the record of a batch."""
+        if self.average == "macro":
+            self._add(found.value(), 1)
+        else:
+            self._join(found, count)
+
+
 class LateMetric(RecordedMetric):
     """Base of recorded metrics whose value is computed when it is asked for, rather than for each batch."""
 
@@ -250,8 +279,7 @@ def _chosen(arrays: dict[str, Any], names: Names, kind: str) -> list[Any]:
     if names is None:
         return list(arrays.values())
     for name in names:
-        if name not in arrays:
-            raise UnknownNameError.of(kind, name, arrays)
+        UnknownNameError.check(kind, name, arrays)
     return [arrays[name] for name in names]
 
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from ..base.errors import ParameterError, ShapeError, UnknownNameError, expected
-from .base import EvalMetric, LateMetric, RecordedMetric, alias, check_label_shapes, classes_at, pairs, register
+from ..base.errors import ParameterError, ShapeError, expected
+from .base import Arrays, AveragedMetric, EvalMetric, LateMetric, Names, alias, check_label_shapes, classes_at, pairs, register
 
 if TYPE_CHECKING:
 
     from ..base.types import Array
-    from .types import Arrays, Names
 
 
 __all__ = ["F1", "MCC", "PCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihood", "Perplexity", "TopKAccuracy"]
@@ -156,16 +155,10 @@ class _Correlation(_Confusion):
         return float((tp * tn - fp * fn) / math.sqrt(math.prod(factor for factor in factors if factor)))
 
 
-class _Binary(RecordedMetric):
-    """Base of metrics of two classes: a mean over batches (macro), or one value over all samples (micro)."""
+class _Binary(AveragedMetric):
+    """Base of metrics of two classes."""
 
     larger_is_better = True
-
-    def __init__(self, name: str, output_names: Names, label_names: Names, average: str) -> None:
-        if average not in ("macro", "micro"):
-            raise UnknownNameError.of("average", average, ("macro", "micro"))
-        self.average = average
-        super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Add a batch of labels 0 and 1 (batch,) and scores (batch, 2)."""
@@ -181,11 +174,7 @@ class _Binary(RecordedMetric):
                                  hint="use PCC for more than two classes.")
             if len(label):
                 found = found.joined(self._record.of(label == 1, pred.argmax(axis=1) == 1))
-        count = int(found.counts.sum())
-        if self.average == "macro":
-            self._add(found.value() if count else 0.0, 1)
-        else:
-            self._join(found, count)
+        self._take(found, int(found.counts.sum()))
 
 
 @register

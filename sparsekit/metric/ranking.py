@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.errors import DTypeError, ShapeError, expected
-from .base import LateMetric, check_label_shapes, pairs, register
-
-if TYPE_CHECKING:
-
-    from .types import Arrays, Names
-
+from .base import Arrays, LateMetric, Names, check_label_shapes, pairs, register
 
 __all__ = ["AUC"]
 

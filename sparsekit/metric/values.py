@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
-from ..base.errors import ShapeError, UnknownNameError, UnsupportedError
+from ..base.errors import ShapeError, UnsupportedError
 from ..base.warn import warn_user
 from ..ndarray.ndarray import NDArray
-from .base import EvalMetric, RecordedMetric, alias, check_label_shapes, pairs, register
+from .base import Arrays, AveragedMetric, EvalMetric, Names, alias, check_label_shapes, pairs, register
 
 if TYPE_CHECKING:
 
     from ..base.types import Array
-    from .types import Arrays, Names
 
 
 __all__ = ["MAE", "MSE", "RMSE", "Caffe", "CustomMetric", "Loss", "PearsonCorrelation", "Torch", "np"]
@@ -136,7 +135,7 @@ def _moments(label: Array, pred: Array) -> _Moments:
 
 @register
 @alias("pearsonr")
-class PearsonCorrelation(RecordedMetric):
+class PearsonCorrelation(AveragedMetric):
     """Pearson's correlation coefficient of labels and predictions.
 
     Parameters
@@ -152,20 +151,13 @@ class PearsonCorrelation(RecordedMetric):
 
     def __init__(self, name: str = "pearsonr", output_names: Names = None, label_names: Names = None,
                  average: str = "macro") -> None:
-        if average not in ("macro", "micro"):
-            raise UnknownNameError.of("average", average, ("macro", "micro"))
-        self.average = average
-        super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
+        super().__init__(name, output_names, label_names, average)
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Add a batch of numbers and predictions of the same shape."""
         for label, pred in pairs(labels, preds):
             check_label_shapes(label, pred, False, True)
-            moments = _moments(label, pred)
-            if self.average == "macro":
-                self._add(moments.value(), 1)
-            else:
-                self._join(moments, 1)
+            self._take(_moments(label, pred), 1)
 
 
 @register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..base.entry import entry_classes
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from .base_module import BaseModule
 from .module import Module
 
@@ -17,5 +17,5 @@ if TYPE_CHECKING:
     from ..compat.module.bucketing_module import BucketingModule
     from ..compat.module.python_module import PythonLossModule, PythonModule
     from ..compat.module.sequential_module import SequentialModule
-else:
-    __getattr__, __dir__ = lazy(globals())
+
+add_lazy_names(globals())

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import metric
 from ..base.errors import DTypeError, ParameterError, ShapeError, UnsupportedError
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..base.warn import warn_user
 from ..callback import BatchEndParam
 from ..initializer import Uniform
@@ -29,15 +29,13 @@ if TYPE_CHECKING:
     from ..core.types import Gradients
     from ..io.data import DataDesc
     from ..kvstore import KVStoreBase
-    from ..metric.base import EvalMetric
-    from ..metric.types import MetricLike
+    from ..metric.base import EvalMetric, MetricLike
     from .types import Batch, Callbacks, Descriptions, Logger, Monitor, OptimizerLike, OptimizerParams, Requests, RowIds
 
 
 __all__ = ["BaseModule"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class BaseModule:

@@ -14,8 +14,7 @@ from .checks import listed
 
 if TYPE_CHECKING:
     from ..io import DataBatch, DataIter
-    from ..metric.base import EvalMetric
-    from ..metric.types import MetricLike
+    from ..metric.base import EvalMetric, MetricLike
     from .base_module import BaseModule
     from .types import Callbacks, Monitor, RowIds
 

@@ -212,11 +212,6 @@ class Steps:
                 self._stale.discard(name)
         self._prepared.clear()
 
-    def read(self, values: dict[str, Any]) -> None:
-        """Write the values in the store of row_sparse parameters that are out of date on the contexts to these arrays."""
-        for name in self._stale & values.keys():
-            self.kvstore.pull(name, out=values[name], ignore_sparse=False)
-
     # states
 
     def save(self, fname: str | Path) -> None:

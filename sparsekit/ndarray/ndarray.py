@@ -14,7 +14,7 @@ from ..base.context import HOST, Context, num_gpus, require
 from ..base.dtypes import element_type
 from ..base.entry import entry
 from ..base.errors import DTypeError, GradientError, ParameterError, RowIndexError, ShapeError, UnsupportedError, shown
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..core import device, hooks
 from ..core.arrays import Layout, array_types, wrap
 from ..core.dispatch import convert_store, invoke, written_dense
@@ -44,8 +44,7 @@ else:
 
 __all__ = ["NDArray"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 CPU = Context("cpu", 0)
 

@@ -18,7 +18,7 @@ from ..base.context import Context
 from ..base.dtypes import is_left_out
 from ..base.entry import entries
 from ..base.errors import ArgumentError, DTypeError, ParameterError, ShapeError, SparsekitError, expected
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..base.rng import using
 from ..core.dispatch import invoke
 from ..core.op import find
@@ -35,8 +35,7 @@ __all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalize
            "generalized_negative_binomial_like", "multinomial", "negative_binomial", "negative_binomial_like", "normal",
            "normal_like", "poisson", "poisson_like", "randint", "randn", "shuffle", "uniform", "uniform_like"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 def _type_name(dtype: DTypeLike) -> str:

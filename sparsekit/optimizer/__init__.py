@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..base.entry import entry_classes
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from . import adaptive, contrib, layerwise, momentum
 from .adaptive import *  # noqa: F403
 from .contrib import AdamW, GroupAdaGrad
@@ -19,7 +17,6 @@ __all__ += adaptive.__all__
 __all__ += layerwise.__all__
 __all__ += momentum.__all__
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 entry_classes(Updater, *Optimizer.opt_registry.values())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVarTuple
 
 from ..base.changes import SettingsDict
 from ..base.forking import load
+from ..base.refusal import Refused
 from ..core import hooks
 from ..core.apart import switched_off
 
@@ -16,13 +18,19 @@ if TYPE_CHECKING:
     from .optimizer import Decisive, Optimizer
     from .updater import Updater
 
-__all__ = ["BEFORE_LOWERING", "CompiledStep", "can_be_timed", "reason_against"]
+__all__ = ["BEFORE_LOWERING", "CompiledStep", "RepeatedStep", "can_be_timed", "reason_against"]
+
+#: What a kind of steps is made of.
+Given = TypeVarTuple("Given")
 
 #: Types of settings that do not change by themselves, or mark it.
 _MARKED = (bool, int, float, str, type(None), SettingsDict)
 
 #: Steps in Python, for each kind of batch, before one is lowered.
 BEFORE_LOWERING = 2
+
+#: How often updates that do not take their arrays are traced.
+MOST = 8
 
 
 def can_be_timed() -> bool:
@@ -226,3 +234,55 @@ class CompiledStep:
             self._even = -1
         if after is not None:
             after(whole.computed, failed and whole.began)
+
+
+class RepeatedStep(ABC, Generic[*Given]):
+    """A step that runs in Python a few times, and by a program from then on.
+
+    Attributes
+    ----------
+    step : CompiledStep or None
+    reason : str
+        Why it runs in Python; empty if it does not, or not yet.
+    tries : int
+        How often it has been traced in vain; no more than ``MOST`` times.
+    """
+
+    def __init__(self) -> None:
+        self.step: CompiledStep | None = None
+        self.reason = ""
+        self.tries = self._runs = 0
+
+    def repeat(self, updater: Updater, *given: *Given) -> bool:
+        """Make the step by a program; False, and nothing has been done, if it must be made in Python."""
+        step = self.step
+        if step is not None:
+            if step.updater is updater and step.holds() and self._made(step, *given):
+                return True
+            self.step, self._runs = None, BEFORE_LOWERING  # traced anew at once: a setting or a state has changed
+        self._runs += 1
+        if self._runs <= BEFORE_LOWERING or self.tries >= MOST:
+            return False
+        made = self._program(updater, *given)
+        if isinstance(made, str):
+            self.reason, self.tries = made, MOST
+            return False
+        try:
+            self._made(made, *given)
+        except Refused as error:  # Python tells of arrays that an update does not take, and they may be replaced
+            self.reason, self.tries, self._runs = str(error), self.tries + 1, 0
+            return False
+        self.reason = made.whole.refused
+        if self.reason:
+            self.tries = MOST
+        elif made.whole.steps or made.whole.updates:  # there are none if all rates are 0
+            self.step = made
+        return True
+
+    @abstractmethod
+    def _program(self, updater: Updater, *given: *Given) -> CompiledStep | str:
+        """A new program, or the reason why there is none."""
+
+    @abstractmethod
+    def _made(self, step: CompiledStep, *given: *Given) -> bool:
+        """Make a step by a program; False, and nothing has been done, if it must be traced anew."""

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 from ..base.errors import ShapeError, SparsekitError
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..core.op import find
 from .adaptive import _Adaptive
 from .missed import _AdamW
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AdamW", "GroupAdaGrad"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 @register

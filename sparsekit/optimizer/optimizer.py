@@ -21,7 +21,7 @@ from ..base.errors import (
     UnsupportedError,
     expected,
 )
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..base.naming import changed_settings, settings
 from ..base.warn import user_frame, warn_user
 from ..core import device, hooks
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Collected", "Optimizer", "create", "register", "registry"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 registry: dict[str, type[Optimizer]] = {}
 

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -38,9 +38,13 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from ..base.types import Array
-    from .types import Rows, Values
 
 __all__ = ["FactorizationMachineClassifier", "FactorizationMachineRegressor", "SparseClassifier", "SparseRegressor"]
+
+#: Rows as scikit-learn takes them: a matrix of scipy, an array, a list, a DataFrame.
+Rows: TypeAlias = Any
+#: Numbers or labels, one a row, as scikit-learn takes them.
+Values: TypeAlias = Any
 
 #: Rows that are predicted at a time.
 ROWS = 1024

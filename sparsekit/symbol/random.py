@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.dtypes import element_type, is_left_out
 from ..base.errors import DTypeError
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..ops.random.distributions import DISTRIBUTIONS
 from .functions import F, make_function
 from .symbol import Symbol
@@ -26,8 +26,7 @@ __all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalize
            "generalized_negative_binomial_like", "multinomial", "negative_binomial", "negative_binomial_like", "normal",
            "normal_like", "poisson", "poisson_like", "randint", "randn", "shuffle", "uniform", "uniform_like"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 def _draw(name: str, parameters: tuple[Any, ...], shape: ShapeLike | str | None, dtype: DTypeLike,

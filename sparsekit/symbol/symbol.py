@@ -21,7 +21,7 @@ from ..base.errors import (
     UnsupportedError,
     shown,
 )
-from ..base.lazy import lazy
+from ..base.lazy import add_lazy_names
 from ..base.warn import warn_user
 from ..core.partial_shapes import complete, meaning, to_user
 from . import attr_text, binding, files, inference
@@ -43,8 +43,7 @@ else:
 
 __all__ = ["Symbol", "load_json"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class Symbol(Tensor):

@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sparsekit.dist import head
@@ -113,7 +114,7 @@ def test_processes_whose_parent_has_ended_end_too(folder, process):
         assert not lives(left)
         assert lives(others)
     finally:
-        head.end_process(others, head.start_time(others))
+        psutil.Process(others).kill()
 
 
 def lives(pid):
@@ -127,33 +128,50 @@ def test_what_starts_while_others_are_ended_ends_too(folder, process):
     found = process(MARK, STARTS)
     begun(folder).communicate(timeout=400)
     assert found.wait(60) == -9
-    assert list(head.processes_of(MARK)) == []
+    assert not head.end_marked(MARK)
     assert not folder.exists()
 
 
 def test_what_does_not_end_is_left_alone(folder, process, monkeypatch):
     found = process(MARK)
-    monkeypatch.setattr(head, "end_process", lambda pid, started: None)
+    monkeypatch.setattr(psutil.Process, "kill", lambda one: None)
     monkeypatch.setattr(head, "LONGEST", 0.1)
     head.clean_up(str(folder), MARK)
     assert found.poll() is None
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("handles", [True, False])
-def test_a_number_that_is_used_again_is_left_alone(process, monkeypatch, handles):
-    if not handles:
-        monkeypatch.delattr(os, "pidfd_open", raising=False)
-    one = process(None)
-    started = head.start_time(one.pid)
-    head.end_process(one.pid, started - 1)
-    head.end_process(one.pid, started + 1)
+def test_a_number_that_is_used_again_is_left_alone(process, monkeypatch):
+    one = process(MARK)
+    looked_at = psutil.Process(one.pid)
+    monkeypatch.setattr(psutil, "process_iter", lambda: [looked_at])
+    one.kill()
+    one.wait(60)
+    for _ in range(50):  # another process may be given the number meanwhile
+        try:
+            Path("/proc/sys/kernel/ns_last_pid").write_text(str(one.pid - 1), encoding="utf-8")
+        except OSError:
+            pytest.skip("the number of the next process can be chosen by root on Linux alone")
+        other = process(MARK)
+        if other.pid == one.pid:
+            break
+    else:
+        pytest.skip("the number went to another process each time")
+    head.end_marked(MARK)
     time.sleep(0.1)
-    assert one.poll() is None
-    head.end_process(one.pid, started)
-    assert one.wait(60) == -9
-    with pytest.raises(OSError):  # it has ended
-        head.end_process(one.pid, started)
+    assert other.poll() is None
+    monkeypatch.undo()
+    assert head.end_marked(MARK)
+    assert other.wait(60) == -9
+
+
+def test_a_ray_that_does_not_start_is_not_waited_for_without_a_limit(tmp_path, monkeypatch):
+    (tmp_path / "ray" / "scripts").mkdir(parents=True)
+    (tmp_path / "ray" / "scripts" / "scripts.py").write_text("import time; time.sleep(100)", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv(head.MARK, MARK)
+    monkeypatch.setattr(head, "TRY", 0.1)
+    assert head.started(str(tmp_path), []) == {"error": "ray start has not ended within 0 s"}
 
 
 def test_what_a_worker_starts_does_not_get_the_mark():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import subprocess
+import sys
 import threading
 from types import SimpleNamespace
 
@@ -117,4 +119,25 @@ def test_a_head_that_does_not_answer_is_named_when_a_job_is_looked_for(monkeypat
     monkeypatch.setattr(ray_cluster, "SOON", 0.01)
     with pytest.raises(NoClusterError, match=r"has not answered for 0 s .the job 'outside'"):
         ray_cluster.keeper_of("outside")
+    answers.set()
+
+
+def test_what_does_not_end_is_named_and_not_waited_for_without_a_limit(monkeypatch, caplog):
+    answers = threading.Event()
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(
+        is_initialized=lambda: True, get_runtime_context=lambda: SimpleNamespace(gcs_address="here"),
+        shutdown=lambda: answers.wait(60)))
+    monkeypatch.setattr(ray_cluster, "SOON", 0.01)
+    monkeypatch.setattr(ray_cluster, "END", 0.01)
+    cluster = ray_cluster.Cluster()
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as head:
+        cluster._ends.callback(ray_cluster.end_head, head)
+        cluster._ends.callback(ray_cluster.shut_down)
+        cluster.stop()
+        assert head.poll() is None
+        head.kill()
+    assert [one.getMessage().partition(".")[0] for one in caplog.records] == [
+        "Ray has not left its cluster within 0 s, and is left alone",
+        f"Process {head.pid}, which ends the Ray cluster of this program, has not done so within 0 s"]
     answers.set()

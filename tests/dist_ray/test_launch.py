@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 import sparsekit as mx
@@ -247,12 +248,12 @@ def test_ctrl_c_ends_everything_and_what_two_killed_processes_have_left(home, tm
     with subprocess.Popen(command("-n", 1, "-s", 1, script)) as started:
         until(said.exists, 300, "the script runs")
         folder = next(home.glob("sk-*"))
-        ends = [pid for pid, _ in head.processes_of((folder / "mark").read_text())
-                if b"head.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        ends = [one.pid for one in psutil.process_iter(["cmdline", "environ"]) if head.__file__ in (one.info["cmdline"] or [])
+                and (one.info["environ"] or {}).get(head.MARK) == (folder / "mark").read_text()]
         for pid in [*ends, started.pid]:
             os.kill(pid, signal.SIGKILL)
     assert len(ends) == 1
-    os.utime(folder, (0, 0))
+    os.utime(folder / "lock", (0, 0))
     said.unlink()
     with subprocess.Popen(command("-n", 1, "-s", 1, script), stderr=subprocess.PIPE, text=True) as started:
         until(said.exists, 300, "the script runs")

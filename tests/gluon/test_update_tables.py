@@ -82,7 +82,7 @@ def test_weights_that_are_replaced_at_each_step_are_not_lowered_again_and_again(
             twin.net.initialize(force_reinit=True)
             twin.step(data, label)
         assert one.state() == other.state()
-    assert sum(found.lowered for found in one.trainer._tables._known.values()) <= 8
+    assert sum(found.tries for found in one.trainer._tables._known.values()) <= 8
 
 
 def test_a_failure_leaves_what_operators_one_by_one_leave():

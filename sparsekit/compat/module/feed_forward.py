@@ -15,7 +15,7 @@ from ...base.warn import warn_user
 from ...callback import LogValidationMetricsCallback
 from ...initializer import Uniform
 from ...io import DataIter, NDArrayIter, ResizeIter
-from ...module.checkpoints import load_checkpoint
+from ...model import load_checkpoint
 from ...module.module import Module
 from ...ndarray import NDArray
 from ...ndarray.checkpoints import save_checkpoint
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ...base.types import Array
     from ...kvstore import KVStoreBase
-    from ...metric.types import MetricLike
+    from ...metric.base import MetricLike
     from ...module.types import Callbacks, Logger, Monitor, Names, OptimizerLike
 
 __all__ = ["FeedForward"]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ...base.lazy import lazy
+from ...base.lazy import add_lazy_names
 from . import data, estimator, nn, rnn
 
 __all__ = ["data", "estimator", "nn", "rnn"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...base.entry import entry, entry_classes
-from ...base.lazy import lazy
+from ...base.lazy import add_lazy_names
 from . import batchify
 from .batchify import default_batchify_fn, default_mp_batchify_fn
 from .dataloader import DataLoader
@@ -15,8 +13,7 @@ from .sampler import BatchSampler, FilterSampler, IntervalSampler, RandomSampler
 __all__ = ["ArrayDataset", "BatchSampler", "DataLoader", "Dataset", "FilterSampler", "IntervalSampler", "RandomSampler",
            "Sampler", "SequentialSampler", "SimpleDataset", "batchify", "default_batchify_fn", "default_mp_batchify_fn"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 entry_classes(ArrayDataset, BatchSampler, DataLoader, Dataset, FilterSampler, IntervalSampler, RandomSampler, SequentialSampler,
               SimpleDataset)

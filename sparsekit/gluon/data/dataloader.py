@@ -10,9 +10,10 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...base import rng
+from ...base.checks import number
 from ...base.context import cpu_pinned
-from ...base.errors import ConversionError, ShapeError, WorkerError, WorkerTimeoutError, WorkerWarning, expected
-from ...base.lazy import lazy
+from ...base.errors import ConversionError, ShapeError, WorkerError, WorkerTimeoutError, WorkerWarning
+from ...base.lazy import add_lazy_names
 from ...base.warn import warn_user
 from ...base.workers import Threads
 from ...core import hooks
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DataLoader"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 #: Workers that a loader may have.
 MOST_WORKERS = 1024
@@ -248,8 +248,7 @@ class DataLoader:
                  batchify_fn: Callable[[Any], Any] | None = None, num_workers: int = 0, pin_memory: bool = False,
                  pin_device_id: int = 0, prefetch: int | None = None, thread_pool: bool = False, timeout: float = 120,
                  auto_reload: bool = False, try_nopython: bool | None = None) -> None:
-        if not timeout > 0:
-            raise ShapeError(expected("timeout", "a number of seconds above 0", timeout), hint="timeout=120 is the default.")
+        number("timeout", timeout, "a number of seconds above 0", lambda value: value > 0, "120 is the default.", ShapeError)
         dataset = as_rows(dataset)
         self._dataset, self._batchify, self._timeout = dataset, batchify_fn, timeout
         if batch_sampler is not None:
@@ -262,9 +261,7 @@ class DataLoader:
             raise ShapeError("batch_sampler excludes batch_size, shuffle, sampler and last_batch.",
                              hint="a batch_sampler decides all of these.")
         self._pinned = cpu_pinned(int(pin_device_id)) if pin_memory else None
-        self._num_workers = max(0, int(num_workers))
-        if self._num_workers > MOST_WORKERS:
-            raise ShapeError(expected("num_workers", f"at most {MOST_WORKERS}", num_workers), hint="one per core, for example.")
+        self._num_workers = whole("num_workers", max(0, int(num_workers)), most=MOST_WORKERS, hint="one per core, for example.")
         self._ahead = 2 * self._num_workers if prefetch is None else whole("prefetch", prefetch)
         self._tickets = itertools.count()
         self._threads = bool(thread_pool) or (batchify_fn is None and _only_arrays(dataset))

@@ -11,7 +11,7 @@ from ...base.arguments import unmasked
 from ...base.dtypes import ELEMENT_TYPES
 from ...base.entry import entry
 from ...base.errors import DTypeError, RowIndexError, ShapeError, UnsupportedError, expected
-from ...base.lazy import lazy
+from ...base.lazy import add_lazy_names
 from ...io.array_iter import rows_of
 from ...ndarray import NDArray, array
 from ...ndarray.sparse_creation import csr_matrix
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrayDataset", "Dataset", "SimpleDataset", "as_rows", "batch_of"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 def as_rows(data: object) -> Any:

@@ -9,7 +9,6 @@ behind; the parent process maps it and makes its arrays there, without a copy.
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import functools
 import io
@@ -229,42 +228,10 @@ _MOVABLE = ("functions that worker processes call are defined in a module, not i
             "thread_pool=True works with any.")
 
 
-def _leave(workers: list[tuple[Any, Any]], owner: int) -> None:
-    """End the workers of a collected loader without waiting, since Python drops a KeyboardInterrupt in a finalizer."""
-    done = _thread.allocate_lock()
-    done.acquire()
-    _leaving.append(done)
-
-    def end() -> None:
-        try:
-            _end(workers, owner)
-        finally:
-            _leaving.remove(done)
-            done.release()
-
-    try:
-        _thread.start_new_thread(end, ())
-    except RuntimeError:  # the interpreter starts no more threads
-        end()
-
-
-#: A lock for each group of workers that is being ended, released when they have ended.
-_leaving: list[Any] = []
-
-
-def _end(workers: list[tuple[Any, Any]], owner: int) -> None:
-    """Close the pipes, upon which idle workers end; stop those that do not."""
+def _hang_up(workers: list[tuple[Any, Any]]) -> None:
+    """Close the pipes, upon which workers end when they have finished what they do."""
     for _, pipe in workers:
         pipe.close()
-    if owner != os.getpid():
-        return  # a forked child has copies of the pipes, but does not own the processes
-    for process, _ in workers:
-        process.join(PATIENCE)
-        if process.is_alive():
-            process.kill()
-            process.join()
-        process.close()
-    workers.clear()
 
 
 class Processes:
@@ -299,7 +266,7 @@ class Processes:
         self._unwanted: set[int] = set()
         self._done: dict[int, Any] = {}
         self._owner = os.getpid()
-        self._end = weakref.finalize(self, _leave, self._workers, self._owner)
+        self._end = weakref.finalize(self, _hang_up, self._workers)
         self._end.atexit = False
         _alive.add(self)
 
@@ -379,9 +346,14 @@ class Processes:
             self._done.pop(ticket, None)
 
     def close(self) -> None:
-        """End the processes."""
-        if self._end.detach():
-            _end(self._workers, self._owner)
+        """End the processes; those that do not end by themselves are stopped."""
+        self._end()
+        for process, _ in self._workers if self._owner == os.getpid() else ():  # a forked child does not own them
+            process.join(PATIENCE)
+            if process.is_alive():
+                process.kill()
+                process.join(PATIENCE)
+        self._workers.clear()
 
 
 _alive: Living[Processes] = Living()
@@ -391,5 +363,3 @@ _alive: Living[Processes] = Living()
 def _close_all() -> None:
     for processes in _alive:
         processes.close()
-    for done in list(_leaving):
-        done.acquire(timeout=2 * PATIENCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -40,11 +41,8 @@ def require_sampler(name: str, given: object) -> None:
         raise DTypeError(expected(name, "a Sampler", type(given)), hint="see mx.gluon.data.Sampler.")
 
 
-def _length(value: int) -> int:
-    found = whole("length", value)
-    if found > sys.maxsize:
-        raise ShapeError(expected("length", f"at most {sys.maxsize}", value), hint="it is the number of examples.")
-    return found
+#: The number of examples.
+_length = functools.partial(whole, "length", most=sys.maxsize)
 
 
 class SequentialSampler(Sampler):
@@ -166,8 +164,7 @@ class BatchSampler(Sampler):
     """
 
     def __init__(self, sampler: SizedIterable, batch_size: int, last_batch: str = "keep") -> None:
-        if last_batch not in LAST_BATCHES:
-            raise UnknownNameError.of("last_batch", last_batch, LAST_BATCHES)
+        UnknownNameError.check("last_batch", last_batch, LAST_BATCHES)
         require_sampler("sampler", sampler)
         self._sampler, self._batch_size, self._last_batch = sampler, whole("batch_size", batch_size, 1), last_batch
         self._prev: list[Any] = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...base.errors import UnknownNameError
-from ...base.lazy import lazy
+from ...base.lazy import add_lazy_names
 from .base import Loss
 from .classification import (
     CTCLoss,
@@ -35,10 +35,8 @@ def create(name: str, **arguments: Any) -> Loss:
         If there is no such loss.
     """
     known = {key: value for key, value in globals().items() if isinstance(value, type) and issubclass(value, Loss)}
-    if name not in known:
-        raise UnknownNameError.of("loss", name, known)
+    UnknownNameError.check("loss", name, known)
     return known[name](**arguments)
 
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())

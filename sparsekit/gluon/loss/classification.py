@@ -175,8 +175,7 @@ class LogisticLoss(Loss):
     def __init__(self, weight: Scalar | None = None, batch_axis: int = 0, label_format: str = "signed",
                  **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
-        if label_format not in ("signed", "binary"):
-            raise UnknownNameError.of("label_format", label_format, ("signed", "binary"))
+        UnknownNameError.check("label_format", label_format, ("signed", "binary"))
         self._label_format = label_format
 
     def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None) -> Tensor:
@@ -212,8 +211,7 @@ class CTCLoss(Loss):
     def __init__(self, layout: str = "NTC", label_layout: str = "NT", weight: Scalar | None = None,
                  **kwargs: Unpack[BlockOptions]) -> None:
         for what, given, known in (("layout", layout, ("NTC", "TNC")), ("label_layout", label_layout, ("NT", "TN"))):
-            if given not in known:
-                raise UnknownNameError.of(what, given, known)
+            UnknownNameError.check(what, given, known)
         self._layout, self._label_layout = layout, label_layout
         super().__init__(weight, label_layout.find("N"), **kwargs)
 

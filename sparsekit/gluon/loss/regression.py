@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Unpack
 
-from ...base.errors import ParameterError, expected
+from ...base.checks import number
 from .base import Loss, like
 
 if TYPE_CHECKING:
@@ -67,8 +67,7 @@ class HuberLoss(Loss):
 
     def __init__(self, rho: float = 1, weight: Scalar | None = None, batch_axis: int = 0, **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
-        if not rho > 0:
-            raise ParameterError(expected("rho", "above 0", rho), hint="it is the distance from which the loss is linear.")
+        number("rho", rho, "above 0", lambda value: value > 0, "it is the distance from which the loss is linear.")
         self._rho = rho
 
     def hybrid_forward(self, F: Functions, pred: Tensor, label: Tensor, sample_weight: Tensor | None = None) -> Tensor:

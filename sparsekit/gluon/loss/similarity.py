@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Unpack
 
-from ...base.errors import ParameterError, ShapeError, expected
+from ...base.checks import number
+from ...base.errors import ShapeError
 from .base import Loss, like
 
 if TYPE_CHECKING:
@@ -103,9 +104,7 @@ class SDMLLoss(Loss):
     def __init__(self, smoothing_parameter: float = 0.3, weight: Scalar | None = 1.0, batch_axis: int = 0,
                  **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(weight, batch_axis, **kwargs)
-        if not 0 <= smoothing_parameter < 1:
-            raise ParameterError(expected("smoothing_parameter", "at least 0 and below 1", smoothing_parameter),
-                                 hint="0.3 is usual.")
+        number("smoothing_parameter", smoothing_parameter, "at least 0 and below 1", lambda rate: 0 <= rate < 1, "0.3 is usual.")
         self.smoothing_parameter = smoothing_parameter
 
     def hybrid_forward(self, F: Functions, x1: NDArray, x2: NDArray) -> Tensor:

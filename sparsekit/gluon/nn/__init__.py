@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ...base.lazy import lazy
+from ...base.lazy import add_lazy_names
 from ..block import Block, HybridBlock
 from ..symbol_block import SymbolBlock
 from .activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, Swish
@@ -16,5 +14,4 @@ __all__ = ["ELU", "GELU", "SELU", "Activation", "BatchNorm", "BatchNormReLU", "B
            "Flatten", "GroupNorm", "HybridBlock", "HybridLambda", "HybridSequential", "InstanceNorm", "Lambda", "LayerNorm",
            "LeakyReLU", "PReLU", "Sequential", "Swish", "SymbolBlock"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())

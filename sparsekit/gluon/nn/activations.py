@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
+from ...base.checks import number
 from ...base.entry import entries
-from ...base.errors import ParameterError, UnknownNameError, expected
+from ...base.errors import UnknownNameError
 from ...initializer import Constant
 from ...ops.neural.neural import ACTIVATIONS
 from ..block import HybridBlock
 
 if TYPE_CHECKING:
     from ...core.types import Functions, Tensor
-    from ...initializer.types import InitLike
+    from ...initializer.base import InitLike
     from ..types import BlockOptions
 
 __all__ = ["ELU", "GELU", "SELU", "Activation", "LeakyReLU", "PReLU", "Swish"]
@@ -32,8 +33,7 @@ class Activation(HybridBlock):
     """
 
     def __init__(self, activation: str, **kwargs: Unpack[BlockOptions]) -> None:
-        if activation not in ACTIVATIONS:
-            raise UnknownNameError.of("activation", activation, ACTIVATIONS)
+        UnknownNameError.check("activation", activation, ACTIVATIONS)
         self._act_type = activation
         super().__init__(**kwargs)
 
@@ -57,8 +57,7 @@ class LeakyReLU(HybridBlock):
     """
 
     def __init__(self, alpha: float, **kwargs: Unpack[BlockOptions]) -> None:
-        if not alpha >= 0:
-            raise ParameterError(expected("alpha", "at least 0", alpha), hint="it is the slope of LeakyReLU.")
+        number("alpha", alpha, "at least 0", lambda value: value >= 0, "it is the slope of LeakyReLU.")
         super().__init__(**kwargs)
         self._alpha = alpha
 

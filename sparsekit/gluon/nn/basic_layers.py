@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from ...base.checks import number
 from ...base.entry import entries
-from ...base.errors import ParameterError, ShapeError, StorageTypeError, expected
-from ...base.lazy import lazy
+from ...base.errors import ShapeError, StorageTypeError, expected
+from ...base.lazy import add_lazy_names
 from ..block import HybridBlock
 from ..symbolic import as_held
 from ..utils import whole
@@ -18,14 +19,13 @@ from .activations import Activation
 if TYPE_CHECKING:
     from ...base.types import DTypeLike, ShapeLike
     from ...core.types import Functions, Tensor
-    from ...initializer.types import InitLike
+    from ...initializer.base import InitLike
     from ..types import BlockOptions
 
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class Dense(HybridBlock):
@@ -116,9 +116,7 @@ class Dropout(HybridBlock):
 
     def __init__(self, rate: float, axes: ShapeLike = (), **kwargs: Unpack[BlockOptions]) -> None:
         super().__init__(**kwargs)
-        if not isinstance(rate, (float, int, np.number)) or not 0 <= rate <= 1:
-            raise ParameterError(expected("rate", "a number from 0 to 1", rate),
-                                 hint="it is the share of elements that are dropped.")
+        number("rate", rate, "a number from 0 to 1", lambda share: 0 <= share <= 1, "the share of elements that are dropped.")
         self._rate, self._axes = rate, axes
 
     def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...core.types import Functions
-    from ..parameter import ParameterDict
     from ..types import HybridizeOptions
 
 
@@ -68,9 +67,6 @@ class Sequential(_Stack, Block):
     (4, 2)
     """
 
-    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
-        super().__init__(prefix=prefix, params=params)
-
     def forward(self, x: object, *args: object) -> object:
         """Each block's output is the next one's input; further arguments go to the first."""
         for block in self._children.values():
@@ -88,9 +84,6 @@ class Sequential(_Stack, Block):
 
 class HybridSequential(_Stack, HybridBlock):
     """HybridBlocks applied one after another; as ``Sequential``."""
-
-    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
-        super().__init__(prefix=prefix, params=params)
 
     def hybrid_forward(self, F: Functions, x: object, *args: object) -> object:
         for block in self._children.values():

@@ -14,7 +14,7 @@ from ..utils import whole
 if TYPE_CHECKING:
     from ...base.types import DTypeLike
     from ...core.types import Functions, Tensor
-    from ...initializer.types import InitLike
+    from ...initializer.base import InitLike
     from ...ndarray.ndarray import NDArray
     from ..parameter import ParameterDict
     from ..types import BlockOptions

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ... import ndarray
-from ...base.errors import DTypeError, ParameterError, UnsupportedError, expected
+from ...base import checks
+from ...base.errors import DTypeError, ParameterError, UnsupportedError
 from ...base.scoped import Assigned
 from ..block import _indent
 from .rnn_cell import HybridRecurrentCell, RecurrentCell
@@ -97,9 +98,6 @@ class SequentialRNNCell(_Stack):
     ...     stack.add(mx.gluon.rnn.DropoutCell(0.5))
     """
 
-    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
-        super().__init__(prefix=prefix, params=params)
-
     def forward(self, inputs: Tensor, states: States) -> tuple[Tensor, States]:
         """One step of each cell."""
         self._counter += 1
@@ -114,9 +112,6 @@ class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
     prefix : str, optional
     params : ParameterDict, optional
     """
-
-    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
-        super().__init__(prefix=prefix, params=params)
 
     def hybrid_forward(self, F: Functions, inputs: Tensor, states: States) -> tuple[Tensor, States]:
         """One step of each cell."""
@@ -138,8 +133,7 @@ class DropoutCell(HybridRecurrentCell):
 
     def __init__(self, rate: float, axes: ShapeLike = (), prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix, params)
-        if not isinstance(rate, (int, float)):
-            raise DTypeError(expected("rate", "a number from 0 to 1", rate), hint="it is the share of values that are dropped.")
+        checks.number("rate", rate, "a number from 0 to 1", hint="it is the share of values that are dropped.", error=DTypeError)
         self._rate, self._axes = rate, axes
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import ndarray
 from ...base.errors import ParameterError, UnsupportedError
-from ...base.lazy import lazy
+from ...base.lazy import add_lazy_names
 from ..block import Block, HybridBlock
 from ..nn import LeakyReLU
 from ..utils import whole
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...core.types import Functions, Tensor
-    from ...initializer.types import InitLike
+    from ...initializer.base import InitLike
     from ..parameter import ParameterDict
     from ..types import Sequences, States
 
 
 __all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCell"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class RecurrentCell(Block):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ...base.types import DTypeLike
     from ...core.types import Functions, Tensor
-    from ...initializer.types import InitLike
+    from ...initializer.base import InitLike
     from ..types import BlockOptions, LayerOptions, Sequences, States
 
 
@@ -36,8 +36,7 @@ class _RNNLayer(HybridBlock):
                  initializers: dict[str, Any], mode: str, dtype: DTypeLike, projection_size: int | None = None,
                  use_sequence_length: bool = False, clip: tuple[Any, Any, bool] = (None, None, False),
                  **kwargs: Unpack[BlockOptions]) -> None:
-        if layout not in ("TNC", "NTC"):
-            raise UnknownNameError.of("layout", layout, ("TNC", "NTC"))
+        UnknownNameError.check("layout", layout, ("TNC", "NTC"))
         if mode not in MODES:
             raise UnknownNameError.of("activation", mode.removeprefix("rnn_"), ("relu", "tanh"))
         super().__init__(**kwargs)

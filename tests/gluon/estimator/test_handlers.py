@@ -21,7 +21,7 @@ from sparsekit.gluon.contrib.estimator import (
     ProgressHandler,
     TensorBoardHandler,
     TrainBegin,
-    run_state,
+    loops,
 )
 from tests.calls import initialized, refused
 
@@ -279,7 +279,7 @@ def test_sums_of_every_metric_go_through_json(name):
         pred = mx.nd.array([0.1, 0.7, 0.3, 0.2])
     metric.update([label], [pred])
     arrays = []
-    run_state.set_metrics([other], run_state.metrics_of([metric], arrays), arrays)
+    loops.set_metrics([other], loops.metrics_of([metric], arrays), arrays)
     metric.update([label], [pred * 0.5])
     other.update([label], [pred * 0.5])
     assert other.get() == metric.get()

@@ -85,8 +85,7 @@ class _WikiText(Dataset):
     _files: ClassVar[dict[str, tuple[str, str]]]
 
     def __init__(self, root: str | PathLike[str], segment: str, vocab: Vocabulary | None, seq_len: int) -> None:
-        if segment not in self._files:
-            raise UnknownNameError.of("segment", segment, self._files)
+        UnknownNameError.check("segment", segment, self._files)
         if not isinstance(seq_len, int) or seq_len < 1:
             raise ShapeError(f"seq_len must be a positive integer, got {seq_len!r}.", hint="35 is the default.")
         self._counter: collections.Counter[str] | None = None

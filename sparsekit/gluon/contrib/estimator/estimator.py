@@ -12,7 +12,7 @@ from ....autograd import pause
 from ....base.context import Context, cpu, gpu, num_gpus
 from ....base.entry import entry_classes
 from ....base.errors import InitializationError, ParameterError, UnsupportedError, expected
-from ....base.lazy import lazy
+from ....base.lazy import add_lazy_names
 from ....base.warn import warn_user
 from ....kvstore import DistKVStore
 from ....metric import EvalMetric
@@ -30,14 +30,13 @@ from .loops import EvaluationLoop, FitLoop, handlers_of
 from .utils import check_handler_metrics, listed_metrics, suggested_metric
 
 if TYPE_CHECKING:
-    from ....initializer.types import InitLike
+    from ....initializer.base import InitLike
     from ....ndarray.ndarray import NDArray
     from .types import Given, Kind
 
 __all__ = ["Estimator"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class Estimator:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....base import rng
 from ....base.epoch_loop import EpochLoop
 from ....base.errors import ParameterError
-from . import run_state
+from ....base.plain_data import decoded, encoded
+from ...data.dataloader import Origin
 from .event_handler import StoppingHandler
 from .events import BatchBegin, BatchEnd, EpochBegin, EpochEnd
 
 if TYPE_CHECKING:
-    from ....base.types import Array
+    from ....base.types import JSON, Array
     from ....kvstore import DistKVStore
+    from ....metric import EvalMetric
     from ...data import DataLoader
-    from ...data.dataloader import Origin
     from .estimator import Estimator
     from .events import EventHandler
-    from .types import Kind, Loaded, Outcome
+    from .types import Kind, Loaded, Outcome, Saved
 
 __all__ = ["EvaluationLoop", "FitLoop", "handlers_of"]
 
@@ -109,7 +111,7 @@ class FitLoop(EvaluationLoop):
         if state["batch"]:
             self._restore(state)  # what the beginning of the epoch has reset
         now = rng.states()
-        order, latest = (run_state.origin_of(state[name], state["arrays"]) for name in ("order", "now"))
+        order, latest = (origin_of(state[name], state["arrays"]) for name in ("order", "now"))
         if order is None:  # the epoch had not been begun
             assert latest is not None
             self.data._go_on(latest._replace(random=now))
@@ -152,9 +154,9 @@ class FitLoop(EvaluationLoop):
         order = self._order if self.batches_done or self.data._epoch is None else self.data._origin
         arrays: list[Array] = []
         return {"epoch": self.epochs_done, "batch": self.batches_done, "total": self.steps_done,
-                "handlers": run_state.attributes_of(self.handlers, arrays),
-                "metrics": [run_state.metrics_of(one, arrays) for one in (estimator.train_metrics, estimator.val_metrics)],
-                "now": run_state.saved_origin(self.data._now(), arrays), "order": run_state.saved_origin(order, arrays),
+                "handlers": attributes_of(self.handlers, arrays),
+                "metrics": [metrics_of(one, arrays) for one in (estimator.train_metrics, estimator.val_metrics)],
+                "now": saved_origin(self.data._now(), arrays), "order": saved_origin(order, arrays),
                 "stopped": list(self._stopped), "arrays": arrays}
 
     def go_on(self, state: dict[str, Any]) -> None:
@@ -172,9 +174,70 @@ class FitLoop(EvaluationLoop):
                         setattr(one, name, value)
             return
         arrays = state["arrays"]
-        run_state.set_attributes(self.handlers, state["handlers"], arrays)
+        set_attributes(self.handlers, state["handlers"], arrays)
         for metrics, found in zip((self.estimator.train_metrics, self.estimator.val_metrics), state["metrics"], strict=True):
-            run_state.set_metrics(metrics, found, arrays)
-        now = run_state.origin_of(state["now"], arrays)
+            set_metrics(metrics, found, arrays)
+        now = origin_of(state["now"], arrays)
         assert now is not None
         rng.restore(now.random)
+
+
+# --------------------------------------------------------------------------- what a run is besides weights and optimizer
+
+
+#: What the order of an epoch is made of.
+ORIGIN = {"Origin": Origin, "States": rng.States}
+
+
+def attributes_of(handlers: Sequence[EventHandler], arrays: list[Array]) -> list[JSON]:
+    """Of each handler its class and the attributes that it names in ``resumed``."""
+    return [[type(one).__name__, {name: encoded(getattr(one, name), arrays, f"{type(one).__name__}.{name}")
+                                  for name in type(one).resumed if hasattr(one, name)}] for one in handlers]
+
+
+def set_attributes(handlers: Sequence[EventHandler], found: Sequence[Saved], arrays: list[Array]) -> None:
+    """Give handlers what ``attributes_of`` noted, to each class in the order of its handlers."""
+    left = list(found)
+    for one in handlers:
+        noted = next((each for each in left if each[0] == type(one).__name__), None)
+        if noted is None:
+            continue
+        left.remove(noted)
+        for name, value in noted[1].items():
+            if name in type(one).resumed:
+                setattr(one, name, decoded(value, arrays))
+
+
+def metrics_of(metrics: Sequence[EvalMetric], arrays: list[Array]) -> list[JSON]:
+    """Of each metric its name and its sums: every attribute that is not one of its arguments."""
+    found: list[JSON] = []
+    for metric in metrics:
+        fixed = {"name", "output_names", "label_names", "_has_global_stats", "_kwargs", *metric._kwargs}
+        found.append([metric.name, {name: encoded(value, arrays, f"{type(metric).__name__}.{name}", _classes_beside(metric))
+                                    for name, value in vars(metric).items() if name not in fixed and not callable(value)}])
+    return found
+
+
+def set_metrics(metrics: Sequence[EvalMetric], found: Sequence[Saved], arrays: list[Array]) -> None:
+    """Give metrics what ``metrics_of`` noted, if they have the same names."""
+    for metric, (name, sums) in zip(metrics, found, strict=False):
+        if metric.name == name:
+            vars(metric).update({key: decoded(value, arrays, _classes_beside(metric)) for key, value in sums.items()
+                                 if key in vars(metric)})
+
+
+def _classes_beside(metric: EvalMetric) -> dict[str, type[Any]]:
+    """The classes of the module of a metric, of which it may keep its sums in."""
+    module = type(metric).__module__
+    return {name: one for name, one in vars(sys.modules[module]).items() if isinstance(one, type) and one.__module__ == module}
+
+
+def saved_origin(origin: Origin | None, arrays: list[Array]) -> JSON:
+    """Where a data loader drew the order of an epoch from."""
+    return encoded(origin, arrays, "The rest of the sampler", ORIGIN)
+
+
+def origin_of(found: Saved, arrays: list[Array]) -> Origin | None:
+    """What ``saved_origin`` noted."""
+    origin: Origin | None = decoded(found, arrays, ORIGIN)
+    return origin

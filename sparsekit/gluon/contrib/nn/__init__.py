@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ....base.lazy import lazy
+from ....base.lazy import add_lazy_names
 from .basic_layers import Concurrent, HybridConcurrent, Identity, SparseEmbedding
 
 __all__ = ["Concurrent", "HybridConcurrent", "Identity", "SparseEmbedding"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())

@@ -7,22 +7,21 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .... import ndarray
-from ....base.lazy import lazy
+from ....base.lazy import add_lazy_names
 from ...block import Block, HybridBlock
 from ...nn import HybridSequential, Sequential
 
 if TYPE_CHECKING:
     from ....base.types import DTypeLike
     from ....core.types import Functions, Tensor
-    from ....initializer.types import InitLike
+    from ....initializer.base import InitLike
     from ....ndarray.ndarray import NDArray
     from ...parameter import ParameterDict
     from ...types import BlockOptions
 
 __all__ = ["Concurrent", "HybridConcurrent", "Identity", "SparseEmbedding"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class Concurrent(Sequential):
@@ -62,9 +61,6 @@ class HybridConcurrent(HybridSequential):
 
 class Identity(HybridBlock):
     """Returns its input; next to other blocks in ``HybridConcurrent`` it makes a residual connection."""
-
-    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
-        super().__init__(prefix=prefix, params=params)
 
     def hybrid_forward(self, F: Functions, x: Tensor) -> Tensor:
         return x

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ....base.lazy import lazy
+from ....base.lazy import add_lazy_names
 from . import rnn_cell
 from .rnn_cell import LSTMPCell, VariationalDropoutCell
 
 __all__ = ["LSTMPCell", "VariationalDropoutCell", "rnn_cell"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....base.errors import UnsupportedError
-from ....base.lazy import lazy
+from ....base.lazy import add_lazy_names
 from ...rnn import BidirectionalCell
 from ...rnn.composed import Remembering
 from ...rnn.rnn_cell import _Gated
@@ -13,15 +13,14 @@ from ...rnn.sequences import begin_state_for, format_sequence, is_list, mask_seq
 
 if TYPE_CHECKING:
     from ....core.types import Functions, Tensor
-    from ....initializer.types import InitLike
+    from ....initializer.base import InitLike
     from ...parameter import ParameterDict
     from ...rnn.rnn_cell import RecurrentCell
     from ...types import Sequences, States
 
 __all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
 
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(globals())
+add_lazy_names(globals())
 
 
 class VariationalDropoutCell(Remembering):

@@ -213,9 +213,9 @@ def _add(session: Session, row: Row, table: Table, workers: Mapping[str, Worker]
     def fact(values: Values) -> str:
         return table.fact(Around(session, values, first, table, path, facts)) if table.fact else ""
 
-    values = session.table(heading, table.unit, measures, compared, fact, rounds=table.rounds * session.report.rounds)
+    timed = session.table(heading, table.unit, measures, compared, fact, rounds=table.rounds * session.report.rounds)
     if table.added:
-        _add_added(session, heading, values, first.ask("operators", table.operation), compared)
+        _add_added(session, heading, timed, first.ask("operators", table.operation), compared)
 
 
 def _rate(amount: float, measure: Callable[[], float]) -> float:

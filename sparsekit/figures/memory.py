@@ -17,6 +17,7 @@ from .text import clean
 if TYPE_CHECKING:
     from ..base.memory_model import Part
     from ..base.types import Array
+    from ..profiler.columns import Columns
 
 __all__ = ["ROLES", "Changed", "memory_figure", "peaks_figure"]
 
@@ -43,23 +44,6 @@ INPUTS = (
     Choice("batch", "batch", tuple(BATCHES), RECORDED),
     Switch("lazy_state", "optimizer state only for touched rows"),
 )
-
-
-class Columns(Protocol):
-    """What is read of the tables of a profile."""
-
-    strings: list[str]
-    runs: Any  # these are tables
-    events: Any
-    kinds: Any
-    holdings: Any
-    changes: Any
-
-    def texts(self, numbers: Array) -> list[str]:
-        """The texts that some numbers stand for."""
-
-    def where_text(self, holds: Iterable[str]) -> Array:
-        """By the number of each text, whether it is one of these."""
 
 
 class Changed(Protocol):

@@ -22,11 +22,11 @@ folder that ``SPARSEKIT_PROGRESS`` names (``off`` stores nothing), else in ``spa
 
 from __future__ import annotations
 
+from .flood import million_rows, million_rows_figure
 from .overview import progress
 from .predictions import Question, Revelation, predict, quiz, reveal
 from .record import forget
 from .tasks import Task, check, exercise
-from .touched_rows import million_rows, million_rows_figure
 
 __all__ = ["Question", "Revelation", "Task", "check", "exercise", "forget", "million_rows", "million_rows_figure", "predict",
            "progress", "quiz", "reveal"]  # fmt: skip

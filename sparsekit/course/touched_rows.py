@@ -12,7 +12,6 @@ from zlib import crc32
 
 import numpy as np
 
-from ..base.entry import entries
 from ..base.errors import ParameterError, expected
 from ..base.formatting import format_bytes, format_ratio
 from ..datasets import read_books
@@ -23,10 +22,8 @@ from ..figures.touched import touched_figure
 if TYPE_CHECKING:
     from ..ndarray import NDArray
     from ..ndarray.sparse import RowSparseNDArray
-    from .flood_view import MillionRows
 
-__all__ = ["LEAST_ROWS", "MOST_LETTERS", "MOST_ROWS", "UNITS", "Touched", "figure_of", "measured", "million_rows",
-           "million_rows_figure", "opening", "words_of"]
+__all__ = ["LEAST_ROWS", "MOST_LETTERS", "MOST_ROWS", "UNITS", "Touched", "figure_of", "measured", "opening", "words_of"]
 
 #: How the paragraph of the data set begins that opens the course.
 _OPENING = "It may metaphorically be said that natural selection"
@@ -167,63 +164,3 @@ def figure_of(found: Touched) -> Figure:
     if figure.narrow is not None:
         figure.narrow.finding, figure.narrow.notes = figure.finding, figure.notes
     return figure
-
-
-def million_rows(text: str | None = None, rows: int = 1_000_000) -> MillionRows:
-    """Show live what a text changes in a weight of a million rows: type a text, watch both gradients being written.
-
-    Every row has its place in two squares, line by line, at true scale.  In the film the dense gradient fills its square, while
-    the row-sparse one writes the rows of the words and is finished.  Both write as many bytes a second; the bytes are those of
-    arrays that were computed, the speed is the film's.
-
-    Parameters
-    ----------
-    text : str, optional
-        At most 20,000 letters; each different word has a row.  Default: a paragraph of The Origin of Species, of the data set
-        ``mx.datasets.read_books()``.
-    rows : int
-        Rows of the weight, 100 to 10,000,000; a row has 128 float32 values.
-
-    Returns
-    -------
-    sparsekit.course.flood_view.MillionRows
-        Needs the extra ``lab``; ``course.million_rows_figure`` gives the static picture without it.
-
-    Raises
-    ------
-    ParameterError
-        If the text has no words or too many letters, or ``rows`` is out of range.
-    MissingPackageError
-        If anywidget is not installed.
-
-    Examples
-    --------
-    >>> mx.million_rows("the cat sat on the mat")      # doctest: +SKIP
-    """
-    found = measured(text, rows)
-    from .flood_view import MillionRows
-
-    return MillionRows(found)
-
-
-def million_rows_figure(text: str | None = None, rows: int = 1_000_000) -> Figure:
-    """Draw what a text changes in a weight of a million rows: the picture of ``million_rows``.
-
-    Parameters
-    ----------
-    text, rows
-        As for ``million_rows``.
-
-    Returns
-    -------
-    figures.Figure
-
-    Raises
-    ------
-    ParameterError
-        If the text has no words or too many letters, or ``rows`` is out of range.
-    """
-    return figure_of(measured(text, rows))
-
-
-entries(globals(), ["million_rows", "million_rows_figure"])

@@ -200,9 +200,7 @@ class Fixes:
 
     def table(self) -> Table:
         """Everything that was tried, with its verdict and its bytes."""
-        rows = self._rows()
-        return Table(_COLUMNS, rows, [[str(row[name]) for name in _COLUMNS] for row in rows], self.summary(),
-                     "Fixes that were tried")
+        return Table.of(self._rows(), [(name, name, str) for name in _COLUMNS], self.summary(), "Fixes that were tried")
 
     def _rows(self) -> list[dict[str, Any]]:  # Any: texts and numbers
         return [self._row(fix) for fix in [*self.fixes, *([self.together] if self.together else [])]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -12,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +20,7 @@ import numpy as np
 
 from ..base.errors import SparsekitError
 from ..base.files import write_whole
-from ..base.platform import usable_cores
+from ..base.machine import BUSY, OtherLoad
 from ..base.version import __version__
 
 if TYPE_CHECKING:
@@ -41,8 +39,8 @@ RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn", "cupy", "numba", "
 #: Seconds between two measurements, in which threads of the last one stop spinning; Intel's OpenMP spins for 0.2 s.
 PAUSE = 0.25
 
-#: The relative speed that each core must reach while all are busy, and how often it is measured before a round.
-IDLE_SHARE, MAX_TRIES = 0.85, 20
+#: How often it is looked at most, before a round, whether the cores are idle.
+MAX_TRIES = 20
 
 #: Runs of at most so many rounds do not wait for idle cores.
 TRIAL_ROUNDS = 3
@@ -140,31 +138,13 @@ def start_rivals(rivals: dict[str, str], stack: ExitStack, kind: str = "worker")
     return workers
 
 
-def cores_share(cores: int) -> float:
-    """Return the speed of the slowest core while all are busy, relative to one alone; below 1 on a machine in use."""
-    block = bytes(1 << 22)
-
-    def hashed(_: int = 0) -> float:
-        start = time.perf_counter()
-        hashlib.sha256(block)  # releases the GIL
-        return time.perf_counter() - start
-
-    alone = min(hashed() for _ in range(3))
-    with ThreadPoolExecutor(cores) as pool:
-        list(pool.map(hashed, range(cores)))  # the threads start here
-        return alone / statistics.median(max(pool.map(hashed, range(cores))) for _ in range(3))
-
-
-def wait_for_cores(tries: int = MAX_TRIES) -> float:
-    """Wait, for some seconds at most, until the cores are idle; return the best ``cores_share`` that was measured."""
-    cores = usable_cores()
-    share = 0.0
-    for _ in range(tries):
-        share = max(share, cores_share(cores))
-        if share >= IDLE_SHARE:
-            break
+def wait_for_cores() -> None:
+    """Wait, for some seconds at most, until other programs and other machines leave the cores alone, where the system says so."""
+    for _ in range(MAX_TRIES):
+        load = OtherLoad()
         time.sleep(PAUSE)
-    return share
+        if (load.cores() or 0.0) < BUSY:
+            break
 
 
 def turns(rounds: int, warm_up: int = 0) -> Iterator[int]:

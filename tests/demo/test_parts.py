@@ -190,7 +190,7 @@ def test_what_other_programs_use_is_all_work_but_our_own(tmp_path):
     stat.write_text("cpu  0 0 0 5 5 0 0 0 0 0\n", encoding="ascii")
     load = machine.OtherLoad(tmp_path)
     time.sleep(0.05)
-    stat.write_text(f"cpu  {100 * ticks} 0 0 900 5 0 0 0 0 0\n", encoding="ascii")
+    stat.write_text(f"cpu  {60 * ticks} 0 0 900 5 0 0 {40 * ticks} 0 0\n", encoding="ascii")
     found = load.cores()
     assert found is not None
     assert 100 < found < 100 / 0.05

@@ -217,7 +217,7 @@ def conversions_table(records: Iterable[Record]) -> Table:
 
 def transfers_table(totals: Iterable[TotalRow]) -> Table:
     """Copies between devices, from and to Python, numpy and scipy, and reads of data."""
-    rows = [{**{name: row[name] for name in ("name", "lane", "calls", "bytes", "total")},  # type: ignore[literal-required]  # of all
+    rows = [{**{name: row[name] for name in ("name", "lane", "calls", "bytes", "total")},
              "rate": row["bytes"] / row["total"] * 1e6 if row["total"] else 0.0}
             for row in totals if row["lane"] in ("transfer", "io")]
     return Table.of(sorted(rows, key=lambda row: (-row["bytes"], row["name"])), [

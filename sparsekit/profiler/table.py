@@ -79,7 +79,8 @@ class Table:
         self.cells = cells
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]], columns: Iterable[Column], footer: str = "", caption: str = "") -> Table:
+    def of(cls, rows: Sequence[Mapping[str, Any]], columns: Iterable[Column], footer: str = "",  # Any: of each field its own
+           caption: str = "") -> Table:
         """A table of rows whose columns say what they show: a field as ``write`` has it, and nothing where that is None."""
         shown = list(columns)
         cells = [["" if row[name] is None else write(row[name]) for _, name, write in shown] for row in rows]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
 import importlib.util
 import os
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .base.displays import NO_OPERATORS
 from .base.errors import DataFileError, SparsekitError, expected
 from .base.optional import optional_import
+from .base.platform import before_leaving
 from .base.version import __version__
 from .lab import COPY, JUPYTER, course_folder, sign_course
 
@@ -187,12 +187,18 @@ def profile_script(arguments: argparse.Namespace) -> int:
     profiler: Any = importlib.import_module("sparsekit.profiler")
     recording_torch = importlib.import_module("sparsekit.profiler.late_torch").recording_torch
     with profiler.Profiler(torch=arguments.torch) as recorded, recording_torch(recorded):
-        def at_once(status: int) -> None:
-            recorded.stop()
-            report(recorded, written, status)
+        process = os.getpid()
 
-        with before_leaving(at_once):
+        def at_once(status: int) -> None:
+            if os.getpid() == process:  # what the script has forked leaves as ever
+                recorded.stop()
+                report(recorded, written, status)
+
+        leave = before_leaving(at_once)
+        try:
             status = run_script(script, arguments.arguments, arguments.module)
+        finally:
+            os._exit = leave  # type: ignore[assignment]  # but for the name of its argument
     report(recorded, written, status)
     return status
 
@@ -203,25 +209,6 @@ def report(recorded: Profiler, written: dict[Path, Path], status: int) -> None:
     for path in written.values():
         recorded.save(path)
     print("Wrote " + " and ".join(map(str, written)), file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def before_leaving(work: Callable[[int], None]) -> Iterator[None]:
-    """A block in which ``os._exit`` does some work first; processes that are forked in the block leave as ever."""
-    leave, process = os._exit, os.getpid()
-
-    def left(status: int) -> NoReturn:
-        os._exit = leave
-        try:
-            if os.getpid() == process:
-                work(status)
-        finally:
-            leave(status)
-    os._exit = left
-    try:
-        yield
-    finally:
-        os._exit = leave
 
 
 def nothing_text(status: int) -> str:

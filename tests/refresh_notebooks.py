@@ -28,6 +28,9 @@ CELL_FILE = re.compile(r"[^\s\"']*ipykernel_\d+[/\\]\d+\.py")
 #: What is kept of a cell's metadata: how it is tested, and its place among slides.
 KEPT = ("tags", "slideshow")
 
+#: The call of a prediction or an exercise.
+CALL = re.compile(r"\b(?:mx|sparsekit)\.(predict|exercise|check)\(\s*(['\"])([\w.-]+)\2")
+
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
@@ -90,13 +93,24 @@ def refresh(path: Path, seconds: int = 300) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def read_notebook(sources: list[str]) -> dict[str, list[str]]:
+    """Return the names of the predictions and exercises in the code cells of a notebook, in order."""
+    found: dict[str, list[str]] = {"predict": [], "exercise": []}
+    for source in sources:
+        for call, _, name in CALL.findall(source):
+            kind = "predict" if call == "predict" else "exercise"
+            if name not in found[kind]:
+                found[kind].append(name)
+    return found
+
+
 def list_exercises() -> None:
     """Write which predictions and exercises the notebooks have, for ``sparsekit.progress()``."""
     tool = runpy.run_path(str(ROOT / "sparsekit" / "course" / "contents.py"))
     found = {}
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         cells = nbformat.read(path, as_version=4).cells
-        names = tool["read_notebook"]([cell.source for cell in cells if cell.cell_type == "code"])
+        names = read_notebook([cell.source for cell in cells if cell.cell_type == "code"])
         if any(names.values()):
             found[path.stem] = names
     lines = [f" {json.dumps(name)}: {json.dumps(names)}" for name, names in found.items()]

@@ -55,8 +55,8 @@ class OtherLoad:
     def _now(proc: Path) -> tuple[float, float, float]:
         """Seconds that passed, that all cores worked (nan where the system does not say), and that this process worked."""
         fields = next((line.split()[1:] for line in _lines(proc / "stat") if line.startswith("cpu ")), [])
-        # user nice system idle iowait irq softirq; guests are counted as users too.
-        worked = [int(fields[place]) for place in (0, 1, 2, 5, 6)] if len(fields) > 6 else [float("nan")]
+        # user nice system idle iowait irq softirq steal, which other machines on the same hardware used; guests are users too.
+        worked = [int(fields[place]) for place in (0, 1, 2, 5, 6, 7)] if len(fields) > 7 else [float("nan")]
         return time.monotonic(), sum(worked) / TICKS, sum(os.times()[:4])
 
     def cores(self) -> float | None:

@@ -12,10 +12,11 @@ import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
+from typing import NoReturn
 
-__all__ = ["KILL", "OPEN_SAFELY", "anonymous_file", "by_psutil", "can_fork", "can_lock", "end_group", "ended_by_system",
-           "forked", "has_anonymous_files", "is_own", "leave_processor", "place_of", "process_bytes", "process_peak_bytes",
-           "try_lock", "usable_cores", "user_number"]
+__all__ = ["KILL", "OPEN_SAFELY", "anonymous_file", "before_leaving", "by_psutil", "can_fork", "can_lock", "end_group",
+           "ended_by_system", "forked", "has_anonymous_files", "is_own", "leave_processor", "place_of", "process_bytes",
+           "process_peak_bytes", "try_lock", "usable_cores", "user_number"]
 
 
 def _module(name: str) -> ModuleType | None:
@@ -102,6 +103,20 @@ def end_group(process: int) -> None:
     if kill is not None:
         with contextlib.suppress(ProcessLookupError):
             kill(process, KILL)
+
+
+def before_leaving(work: Callable[[int], object]) -> Callable[[int], NoReturn]:  # object: its result is not used
+    """Have ``os._exit`` do some work first, which gets the status; gives what ``os._exit`` was, for the caller to put back."""
+    leave = os._exit
+
+    def left(status: int) -> NoReturn:
+        os._exit = leave
+        try:
+            work(status)
+        finally:
+            leave(status)
+    os._exit = left
+    return leave
 
 
 def can_fork() -> bool:

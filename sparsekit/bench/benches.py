@@ -16,7 +16,7 @@ from ..base.optional import optional_import
 from ..examples.beside import beside
 from ..kernels import why_numpy
 from . import arrays, dist, estimators, libsvm, models, ranking, tutorial
-from .harness import Bench, Report, Session
+from .harness import Bench, Session
 from .rows import Around, Row, Table, Who, run_rows
 from .tutorial import Workload
 
@@ -31,16 +31,17 @@ def _written(make: Callable[..., Mapping[str, Any]], *sizes: object) -> Callable
 def _moved(around: Around) -> str:
     """The bytes that the first contender moves as the profiler counts them, and how fast that is beside a copy."""
     moved, speed = around.worker.ask("moved", around.table.operation), around.session.bandwidth()
-    rate = moved / (Report.median(around.contenders[0]) * 1e-6)
+    rate = moved / (around.first[1] * 1e-6)
     return f"sparsekit moves {moved:,} bytes at {rate / 1e9:.2f} GB/s, {rate / speed:.0%} of the copy rate"
 
 
 def _least(around: Around, device: str = "cpu", beside: str = "") -> str:
     """The bytes that an operation moves at least, and how fast the first contender is beside a copy."""
     speed, moved = around.session.bandwidth(device), arrays.compulsory_bytes(around.table.operation, around.parts)
-    rate = moved / (Report.median(around.contenders[0]) * 1e-6)
+    name, time = around.first
+    rate = moved / (time * 1e-6)
     share = f", {rate / speed:.0%} of {beside or 'the copy rate'}" if beside != "-" else ""
-    return f"{around.contenders[0].name}: at least {moved:,} bytes at {rate / 1e9:.2f} GB/s{share}"
+    return f"{name}: at least {moved:,} bytes at {rate / 1e9:.2f} GB/s{share}"
 
 
 # --------------------------------------------------------------------------- arrays
@@ -185,7 +186,7 @@ def _variants(session: Session) -> None:
         return network, batches[UNRECORDED:UNRECORDED + TRACED_BATCHES]
 
     found = beside({name: partial(made, name) for name in LABELS}, report.rounds, profiled=True)
-    session.values("one batch", "ms", {LABELS[name]: [1e3 * one for one in found.seconds(name)] for name in LABELS})
+    report.add("one batch", "ms", {LABELS[name]: [1e3 * one for one in found.seconds(name)] for name in LABELS})
     peaks, gradients = {}, {}
     for name, one in found.measured.items():
         trace = session.folder / f"{name}.npz"

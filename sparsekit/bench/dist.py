@@ -11,7 +11,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,7 +22,7 @@ import sparsekit as mx
 from ..base.errors import SparsekitError
 from ..base.optional import optional_import
 from ..dist.transport import LocalCluster
-from .harness import TRIAL_ROUNDS, Contender, Report, Session, wait_for_cores
+from .harness import Report, Session, turns
 
 if TYPE_CHECKING:
     from ..base.types import Array
@@ -62,14 +62,6 @@ def measure(session: Session) -> None:
         mx.dist.disconnect()
 
 
-def _rounds(report: Report) -> Iterator[int]:
-    """The rounds, each after a wait for idle cores."""
-    for number in range(report.rounds):
-        if report.rounds > TRIAL_ROUNDS:
-            wait_for_cores()
-        yield number
-
-
 def _job(work: Callable[..., Any], sizes: dict[str, Any], **settings: object) -> list[Any]:  # Any: as in dist.run
     given: dict[str, Any] = {"workers": 1, "servers": 1, **settings}
     results: list[Any] = mx.dist.run(work, **given, kwargs=sizes)
@@ -78,16 +70,17 @@ def _job(work: Callable[..., Any], sizes: dict[str, Any], **settings: object) ->
 
 def _trips(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     """A trip, a push and MXNet's 40,000 x 1, with one worker and one server, without and with snapshots."""
-    names = {what: [Contender(name, float) for name in (*WITHOUT_AND_WITH, WITHOUT_RAY)] for what in ("trip", "push", "column")}
-    for _ in _rounds(report):
+    names = (*WITHOUT_AND_WITH, WITHOUT_RAY)
+    values: dict[str, dict[str, list[float]]] = {what: {name: [] for name in names} for what in ("trip", "push", "column")}
+    for _ in turns(report.rounds):
         jobs = [_job(trips, sizes["trips"], seconds=seconds)[0] for seconds in (None, SECONDS)]
         jobs += LocalCluster().run(functools.partial(trips, **sizes["trips"]))
-        for what, contenders in names.items():
-            for contender, found in zip(contenders, jobs, strict=True):
-                contender.values.append(found[what])
-    report.add("one round trip, idle: a pull of one number", "ms", names["trip"])
-    report.add(f"a push of {sizes['trips']['megabytes']} MB of rows to AdaGrad, and a pull of one row", "ms", names["push"])
-    report.add(f"push and pull of {sizes['trips']['mxnet_rows']:,} x 1", "ms", names["column"])
+        for name, found in zip(names, jobs, strict=True):
+            for what, some in values.items():
+                some[name].append(found[what])
+    report.add("one round trip, idle: a pull of one number", "ms", values["trip"])
+    report.add(f"a push of {sizes['trips']['megabytes']} MB of rows to AdaGrad, and a pull of one row", "ms", values["push"])
+    report.add(f"push and pull of {sizes['trips']['mxnet_rows']:,} x 1", "ms", values["column"])
 
 
 WITHOUT_AND_WITH = ("without snapshots", "with snapshots")
@@ -99,34 +92,36 @@ WITHOUT_RAY = "in one process, without Ray"
 
 def _trainings(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     """Steps without and with snapshots, samples per second of one and of two workers, and bytes on the wire."""
-    steps = [Contender(name, float) for name in WITHOUT_AND_WITH]
-    wire = Contender("rows that the batch needs", float)
-    for number in _rounds(report):
+    steps: dict[str, list[float]] = {name: [] for name in WITHOUT_AND_WITH}
+    wire: list[float] = []
+    for number in turns(report.rounds):
         order = [*zip(steps, (None, SECONDS), strict=True)]
-        for contender, seconds in order if number % 2 else reversed(order):
+        for name, seconds in order if number % 2 else reversed(order):
             found = _job(training, sizes["training"], workers=2, servers=2, seconds=seconds)
-            contender.values.append(max(one["seconds"] for one in found) * 1e3)
+            steps[name].append(max(one["seconds"] for one in found) * 1e3)
             if seconds is None:  # what a snapshot adds depends on when it is taken
-                wire.values.append(sum(one["bytes"] for one in found) / len(found) / 1e6)
+                wire.append(sum(one["bytes"] for one in found) / len(found) / 1e6)
     small = "{features:,} x 1, batch {batch:,} of {stored} values".format(**sizes["training"])
-    report.add(f"a step of 2 workers and 2 servers: {small}", "ms", steps, against=steps[0].name)
-    whole = Contender("the whole model, both ways", float)
-    whole.values = [2 * 4 * sizes["training"]["features"] / 1e6] * report.rounds
-    report.add(f"bytes on the wire, a step of one worker: {small}", "MB", [wire, whole], against=wire.name)
+    report.add(f"a step of 2 workers and 2 servers: {small}", "ms", steps, against=WITHOUT_AND_WITH[0])
+    whole = [2 * 4 * sizes["training"]["features"] / 1e6] * report.rounds
+    needed = "rows that the batch needs"
+    report.add(f"bytes on the wire, a step of one worker: {small}", "MB", {needed: wire, "the whole model, both ways": whole},
+               against=needed)
     _speeds(report, sizes["heavy"])
 
 
 def _speeds(report: Report, sizes: dict[str, int]) -> None:
     """Samples per second of one and of two workers."""
-    speeds = [Contender("1 worker, 2 servers", float), Contender("2 workers, 2 servers", float)]
+    one_worker, two_workers = names = ("1 worker, 2 servers", "2 workers, 2 servers")
+    speeds: dict[str, list[float]] = {name: [] for name in names}
     most: list[float] = []
-    for _ in _rounds(report):
+    for _ in turns(report.rounds):
         alone, both = (_job(training, sizes, workers=workers, servers=2) for workers in (1, 2))
-        for contender, found in zip(speeds, (alone, both), strict=True):
-            contender.values.append(len(found) * sizes["batch"] / max(one["seconds"] for one in found) / 1e3)
+        for name, found in zip(names, (alone, both), strict=True):
+            speeds[name].append(len(found) * sizes["batch"] / max(one["seconds"] for one in found) / 1e3)
         most.append(allowed(alone, both))
     heading = "training: {features:,} x 1, batch {batch:,} of {stored} values for each worker".format(**sizes)
-    gain = report.median(speeds[1]) / report.median(speeds[0])
+    gain = statistics.median(speeds[two_workers]) / statistics.median(speeds[one_worker])
     report.add(heading, "thousand samples/s", speeds,
                fact=f"2 workers are {gain:.2f} times as fast as 1; the {os.cpu_count()} cores allow at most "
                     f"{sorted(most)[len(most) // 2]:.2f} times, as workers and servers share them.")
@@ -143,33 +138,34 @@ def allowed(alone: list[dict[str, float]], both: list[dict[str, float]], cores: 
 
 def _recovery(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     """From the end of a server to the next step."""
-    killed = Contender("from the kill to the end of the first step after it", float)
-    sums = set()
-    for _ in _rounds(report):
+    killed, sums = list[float](), set()
+    for _ in turns(report.rounds):
         with tempfile.TemporaryDirectory() as folder:
             found = _job(recovery, {**sizes["recovery"], "folder": folder}, servers=2, every=5)[0]
-        killed.values.append(found["seconds"])
+        killed.append(found["seconds"])
         sums.add(found["sum"])
     if len(sums) > 1:
         raise SparsekitError(f"Training with a killed server ended in several results: {sorted(sums)}.")
-    report.add("kill -9 of a server, until training goes on: {features:,} x 1".format(**sizes["recovery"]), "s", [killed])
+    report.add("kill -9 of a server, until training goes on: {features:,} x 1".format(**sizes["recovery"]), "s",
+               {"from the kill to the end of the first step after it": killed})
 
 
 def _beside(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     """A step beside one of plain actors of Ray that hold numpy arrays, by the same workers in alternate blocks of steps."""
     ray: Any = optional_import("ray", "dist", "`sparsekit bench dist`")
     for count, width in TABLES:
-        contenders = [Contender("plain actors of Ray, with numpy", float), Contender("sparsekit", float)]
-        for _ in _rounds(report):
+        actors = "plain actors of Ray, with numpy"
+        values: dict[str, list[float]] = {actors: [], "sparsekit": []}
+        for _ in turns(report.rounds):
             plain = [ray.remote(PlainServer).options(num_cpus=0).remote(ROWS // 2, width) for _ in range(2)]
             found = _job(beside, {**sizes["beside"], "count": count, "width": width, "plain": plain}, workers=2, servers=2,
                          seconds=None)
             for one in plain:
                 ray.kill(one)
-            for contender, blocks in zip(contenders, zip(*(one["seconds"] for one in found), strict=True), strict=True):
-                contender.values.append(statistics.median(max(both) for both in zip(*blocks, strict=True)) * 1e3)
-        report.add(f"a step of 2 workers and 2 servers: {count:,} rows of {ROWS:,} x {width}, SGD", "ms", contenders,
-                   against=contenders[0].name)
+            for some, blocks in zip(values.values(), zip(*(one["seconds"] for one in found), strict=True), strict=True):
+                some.append(statistics.median(max(both) for both in zip(*blocks, strict=True)) * 1e3)
+        report.add(f"a step of 2 workers and 2 servers: {count:,} rows of {ROWS:,} x {width}, SGD", "ms", values,
+                   against=actors)
 
 
 # --------------------------------------------------------------------------- what workers run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -11,8 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +20,7 @@ import numpy as np
 
 from ..base.errors import SparsekitError
 from ..base.files import write_whole
-from ..base.platform import usable_cores
+from ..base.machine import BUSY, OtherLoad
 from ..base.version import __version__
 
 if TYPE_CHECKING:
@@ -30,16 +28,19 @@ if TYPE_CHECKING:
 
     Numbers: TypeAlias = float | Sequence[float]
 
-__all__ = ["RIVALS", "Bench", "Contender", "Report", "Session", "Worker", "require_same", "start_own", "start_rivals",
-           "take_turns"]
+__all__ = ["RIVALS", "Bench", "Report", "Session", "Values", "Worker", "require_same", "start_own", "start_rivals", "take_turns",
+           "turns"]
+
+#: Measurements of each contender, by its name.
+Values = Mapping[str, Sequence[float]]
 
 RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn", "cupy", "numba", "fbgemm", "vw", "implicit")
 
 #: Seconds between two measurements, in which threads of the last one stop spinning; Intel's OpenMP spins for 0.2 s.
 PAUSE = 0.25
 
-#: The relative speed that each core must reach while all are busy, and how often it is measured before a round.
-IDLE_SHARE, MAX_TRIES = 0.85, 20
+#: How often it is looked at most, before a round, whether the cores are idle.
+MAX_TRIES = 20
 
 #: Runs of at most so many rounds do not wait for idle cores.
 TRIAL_ROUNDS = 3
@@ -137,58 +138,38 @@ def start_rivals(rivals: dict[str, str], stack: ExitStack, kind: str = "worker")
     return workers
 
 
-class Contender:
-    """One row of a table: a name, a function that takes one measurement, and the values measured so far."""
-
-    def __init__(self, name: str, measure: Callable[[], float]) -> None:
-        self.name = name
-        self.measure = measure
-        self.values: list[float] = []
-
-
-def cores_share(cores: int) -> float:
-    """Return the speed of the slowest core while all are busy, relative to one alone; below 1 on a machine in use."""
-    block = bytes(1 << 22)
-
-    def hashed(_: int = 0) -> float:
-        start = time.perf_counter()
-        hashlib.sha256(block)  # releases the GIL
-        return time.perf_counter() - start
-
-    alone = min(hashed() for _ in range(3))
-    with ThreadPoolExecutor(cores) as pool:
-        list(pool.map(hashed, range(cores)))  # the threads start here
-        return alone / statistics.median(max(pool.map(hashed, range(cores))) for _ in range(3))
-
-
-def wait_for_cores(tries: int = MAX_TRIES) -> float:
-    """Wait, for some seconds at most, until the cores are idle; return the best ``cores_share`` that was measured."""
-    cores = usable_cores()
-    share = 0.0
-    for _ in range(tries):
-        share = max(share, cores_share(cores))
-        if share >= IDLE_SHARE:
-            break
+def wait_for_cores() -> None:
+    """Wait, for some seconds at most, until other programs and other machines leave the cores alone, where the system says so."""
+    for _ in range(MAX_TRIES):
+        load = OtherLoad()
         time.sleep(PAUSE)
-    return share
+        if (load.cores() or 0.0) < BUSY:
+            break
 
 
-def take_turns(contenders: Iterable[Contender], rounds: int, warm_up: int = 1) -> None:
-    """Take one measurement of each contender per round, in the same order; drop those of the first ``warm_up`` rounds.
+def turns(rounds: int, warm_up: int = 0) -> Iterator[int]:
+    """The numbers of rounds, those of the first ``warm_up`` below 0.
 
     Each round waits for idle cores, because other processes and virtual machines slow down libraries with several
     threads, in some rounds more than in others.  A run of at most ``TRIAL_ROUNDS`` rounds never waits.
     """
-    contenders, waits = list(contenders), rounds > TRIAL_ROUNDS
     for number in range(-warm_up, rounds):
-        if waits:
+        if rounds > TRIAL_ROUNDS:
             wait_for_cores()
-        for contender in contenders:
-            if waits:
+        yield number
+
+
+def take_turns(measures: Mapping[str, Callable[[], float]], rounds: int, warm_up: int = 1) -> dict[str, list[float]]:
+    """Take one measurement of each contender per round, in the same order; leave out those of the first ``warm_up`` rounds."""
+    values: dict[str, list[float]] = {name: [] for name in measures}
+    for number in turns(rounds, warm_up):
+        for name, measure in measures.items():
+            if rounds > TRIAL_ROUNDS:
                 time.sleep(PAUSE)
-            value = contender.measure()
+            value = measure()
             if number >= 0:
-                contender.values.append(value)
+                values[name].append(value)
+    return values
 
 
 def summary(values: Sequence[float]) -> dict[str, Any]:
@@ -219,19 +200,19 @@ class Report:
         self.sections: list[dict[str, Any]] = []
         self.files: dict[str, bytes] = {}
 
-    def add(self, heading: str, unit: str, contenders: Sequence[Contender], against: str = "", fact: str = "") -> None:
+    def add(self, heading: str, unit: str, values: Values, against: str = "", fact: str = "") -> None:
         """Add a table.
 
         Parameters
         ----------
         heading, unit : str
-        contenders : sequence of Contender
+        values : mapping of str to sequence of float
         against : str
             Name of the row that all others are compared with; empty for no comparison.
         fact : str
             Line below the table.
         """
-        rows: dict[str, Any] = {one.name: summary(one.values) for one in contenders if one.values}
+        rows: dict[str, Any] = {name: summary(some) for name, some in values.items() if some}
         if against:
             base = rows[against]
             for name, row in rows.items():
@@ -240,11 +221,6 @@ class Report:
                     row["ratio_of_medians"] = base["median"] / row["median"]
                     row["pairwise_ratio"] = summary(pairs)
         self.sections.append({"heading": heading, "unit": unit, "against": against, "rows": rows, "fact": fact})
-
-    @staticmethod
-    def median(contender: Contender) -> float:
-        """Return the median of a contender's measurements."""
-        return statistics.median(contender.values)
 
     def _lines(self, section: dict[str, Any]) -> Iterable[str]:
         unit, against = section["unit"], section["against"]
@@ -335,7 +311,7 @@ class Session:
         return self._speed
 
     def table(self, heading: str, unit: str, measures: Mapping[str, Callable[[], float]], against: str = "",
-              fact: str | Callable[[list[Contender]], str] = "", warm_up: int = 1, rounds: int = 0) -> list[Contender]:
+              fact: str | Callable[[Values], str] = "", warm_up: int = 1, rounds: int = 0) -> Values:
         """Measure contenders in turn and add their table.
 
         Parameters
@@ -345,27 +321,19 @@ class Session:
         measures : mapping of str to callable
             What takes one measurement, by the contender's name.
         fact : str or callable
-            Line below the table, or what makes it of the measured contenders.
+            Line below the table, or what makes it of the measurements.
         warm_up : int
             Rounds that do not count.
         rounds : int
             Measurements of each; 0 for those of the report.
         """
-        contenders = [Contender(name, measure) for name, measure in measures.items()]
-        take_turns(contenders, rounds or self.report.rounds, warm_up)
-        self.report.add(heading, unit, contenders, against, fact if isinstance(fact, str) else fact(contenders))
-        return contenders
-
-    def values(self, heading: str, unit: str, values: Mapping[str, Sequence[float]], against: str = "") -> None:
-        """Add a table of values that were measured elsewhere."""
-        contenders = [Contender(name, float) for name in values]
-        for contender in contenders:
-            contender.values = list(values[contender.name])
-        self.report.add(heading, unit, contenders, against)
+        values = take_turns(measures, rounds or self.report.rounds, warm_up)
+        self.report.add(heading, unit, values, against, fact if isinstance(fact, str) else fact(values))
+        return values
 
     def once(self, heading: str, unit: str, values: Mapping[str, float], against: str = "") -> None:
         """Add a table of values that are counted, or measured once."""
-        self.values(heading, unit, {name: [value] for name, value in values.items()}, against)
+        self.report.add(heading, unit, {name: [value] for name, value in values.items()}, against)
 
 
 class Bench(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..examples.linear_classification import LogisticRegression
 from ..examples.matrix_factorization import MatrixFactorization
 from ..examples.sampled_softmax import accidental_hits
 from ..examples.wide_and_deep import WideAndDeep
-from .harness import Report, Session
+from .harness import Session
 from .rows import Around, Row, Table, Who
 from .worker import Form, Forms
 
@@ -262,4 +263,4 @@ def _speeds(sizes: Mapping[str, int], around: Around) -> str:
     if "length" not in sizes:
         return ""
     words = sizes["batch"] * sizes["length"]
-    return "; ".join(f"{one.name}: {words / Report.median(one) * 1e3:,.0f} words per second" for one in around.contenders)
+    return "; ".join(f"{name}: {words / median(some) * 1e3:,.0f} words per second" for name, some in around.values.items())

@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from statistics import median
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.errors import SparsekitError
-from .harness import Contender, Report, Session, Worker, require_same, start_own, start_rivals
+from .harness import Session, Values, Worker, require_same, start_own, start_rivals
 
 __all__ = ["Around", "Row", "Table", "Who", "check", "run_rows"]
 
@@ -114,14 +115,20 @@ class Row(NamedTuple):
 
 
 class Around(NamedTuple):
-    """What a fact may use: the contenders of the table, the first process, the path of the data, and facts."""
+    """What a fact may use: the measurements of the table, the first process, the path of the data, and facts."""
 
     session: Session
-    contenders: list[Contender]
+    values: Values
     worker: Worker
     table: Table
     path: str
     facts: Mapping[str, Any]
+
+    @property
+    def first(self) -> tuple[str, float]:
+        """The first contender, and the median of its measurements."""
+        name, values = next(iter(self.values.items()))
+        return name, median(values)
 
     @property
     def parts(self) -> Mapping[str, Any]:
@@ -203,24 +210,23 @@ def _add(session: Session, row: Row, table: Table, workers: Mapping[str, Worker]
         measures = {name: partial(_rate, facts[table.amount], measure) for name, measure in measures.items()}
     compared = table.against or (next(iter(measures)) if (session.rivals and row.rivals) and len(measures) > 1 else "")
 
-    def fact(contenders: list[Contender]) -> str:
-        return table.fact(Around(session, contenders, first, table, path, facts)) if table.fact else ""
+    def fact(values: Values) -> str:
+        return table.fact(Around(session, values, first, table, path, facts)) if table.fact else ""
 
-    contenders = session.table(heading, table.unit, measures, compared, fact, rounds=table.rounds * session.report.rounds)
+    timed = session.table(heading, table.unit, measures, compared, fact, rounds=table.rounds * session.report.rounds)
     if table.added:
-        _add_added(session, heading, contenders, first.ask("operators", table.operation), compared)
+        _add_added(session, heading, timed, first.ask("operators", table.operation), compared)
 
 
 def _rate(amount: float, measure: Callable[[], float]) -> float:
     return amount / measure()
 
 
-def _add_added(session: Session, heading: str, contenders: list[Contender], operators: int, against: str) -> None:
+def _add_added(session: Session, heading: str, values: Values, operators: int, against: str) -> None:
     """Add a table of what each contender adds to an operator of the first."""
-    plain, *others = contenders
-    costs = [Contender(one.name, one.measure) for one in others]
-    for cost, other in zip(costs, others, strict=True):
-        cost.values = [1000 * (own - base) / operators for own, base in zip(other.values, plain.values, strict=True)]
+    plain, *others = values
+    costs = {name: [1000 * (own - base) / operators for own, base in zip(values[name], values[plain], strict=True)]
+             for name in others}
     session.report.add(f"what recording adds to an operator, {heading.removeprefix('a step, ')}", "µs", costs, against=against,
-                       fact=f"the difference to a step without a profiler, {Report.median(plain):.3f} ms, by its {operators} "
+                       fact=f"the difference to a step without a profiler, {median(values[plain]):.3f} ms, by its {operators} "
                             "operators")

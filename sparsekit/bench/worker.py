@@ -2,8 +2,8 @@
 
 It reads a command per line from standard input and answers with a line of JSON.  ``load CASE PATH WORD…`` sets up a case, such
 as ``arrays:products``, and returns its forms by operation, each with the numbers that tell results apart.  ``time OPERATION
-FORM`` measures one; ``under PROFILER …`` does it under a profiler.  ``moved``, ``value``, ``peak``, ``bandwidth`` and ``trace``
-count bytes.  The scripts of rivals know ``info``, ``load PATH WORD…``, ``time``, ``peak`` and ``mean``.
+FORM`` measures one; ``under PROFILER …`` does it under a profiler.  ``moved``, ``value``, ``peak`` and ``bandwidth`` count
+bytes.  The scripts of rivals know ``info``, ``load PATH WORD…``, ``time``, ``peak`` and ``mean``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,8 +29,6 @@ __all__ = ["Form", "Forms", "Worker", "main", "serve"]
 LONG_ENOUGH, PROFILED, MOST = 0.03, 0.1, 2000
 #: Bytes of the arrays that are copied to measure memory bandwidth; far larger than caches.
 COPIED_BYTES = 1 << 28
-#: Calls before a trace, so that it has no one-time costs: the updates are compiled at the third.
-UNRECORDED = 5
 
 
 class Form(NamedTuple):
@@ -171,18 +168,6 @@ class Worker:
         name = runtime.getDeviceProperties(0)["name"]
         return {"cupy": cupy.__version__, "CUDA runtime": str(runtime.runtimeGetVersion()), "CUDA driver":
                 str(runtime.driverGetVersion()), "device": name.decode() if isinstance(name, bytes) else name}
-
-    def trace(self, operation: str, path: str, calls: str) -> int:
-        """Profile some calls, save the profile, and return the bytes at the peak."""
-        run = self.forms[operation][""].run
-        for _ in range(UNRECORDED):
-            run()
-        with Profiler() as seen:
-            for _ in range(int(calls)):
-                run()
-                seen.step()
-        seen.save(Path(path))
-        return int(seen.memory["peak_bytes"])
 
 
 def _mean_of(worker: object, least: str, command: str, *words: str) -> float:

@@ -24,8 +24,7 @@ from __future__ import annotations
 
 from .flood import million_rows, million_rows_figure
 from .overview import progress
-from .predictions import Question, Revelation, predict, reveal
-from .quizzes import quiz
+from .predictions import Question, Revelation, predict, quiz, reveal
 from .record import forget
 from .tasks import Task, check, exercise
 

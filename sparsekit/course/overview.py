@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..base.errors import ParameterError, expected
-from ..figures.kit import Axis, Figure, Panel, Rect, Table
+from ..figures.drawing import add_rows
+from ..figures.kit import Figure, Rect, Table
 from . import record
 from .contents import contents
 
@@ -82,13 +83,10 @@ def _bars(figure: Figure, what: str, standings: dict[str, tuple[int, int]]) -> N
     """A panel with a bar for each notebook that has any, filled by the share of what is done."""
     names = [name for name, (_, there) in standings.items() if there]
     counts = [standings[name] for name in names]
-    number, length, rows = len(figure.panels), max([1.0, *(float(there) for _, there in counts)]), max(len(names), 1)
-    figure.panels.append(Panel((0.0, length), (0.0, float(rows)), ROW * rows, what.capitalize(), rows=True))
+    labels = [(name, f"{done} of {there}") for name, (done, there) in zip(names, counts, strict=True)]
+    number = add_rows(figure, ROW, max([1.0, *(float(there) for _, there in counts)]), labels, what.capitalize())
     for place, (done, there) in enumerate(counts):
         words = f"{done} of {there} {what}"
         figure.add(Rect(number, "outline", 0.0, float(there), place + 0.2, place + 0.8, words, f"{what} {place}"))
         if done:
             figure.add(Rect(number, "muted", 0.0, float(min(done, there)), place + 0.2, place + 0.8, words, f"{what} {place}"))
-    labels = tuple((place + 0.5, f"{done} of {there}") for place, (done, there) in enumerate(counts))
-    figure.add(Axis(number, "left", ticks=tuple((place + 0.5, name) for place, name in enumerate(names))),
-               Axis(number, "right", ticks=labels))

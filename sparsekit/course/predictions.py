@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ..base.errors import MissingPackageError, UnknownNameError
@@ -11,9 +14,12 @@ from . import record
 from .answers import Verdict, compare, compare_choice, parse, quantity, sentence
 from .contents import notebook_of
 from .questions import filled, texts_of, wrong_answers
-from .words import Message, in_notebook, rich
+from .words import Message, in_notebook, rich, show
 
-__all__ = ["Question", "Revelation", "predict", "reveal"]
+__all__ = ["FILE", "Question", "Revelation", "predict", "quiz", "quiz_questions", "reveal"]
+
+#: The questions of the quiz at the end of the course, in order, each with its answer.
+FILE = Path(__file__).with_name("quiz.toml")
 
 #: The questions of this session, by name, for ``reveal``.
 _asked: dict[str, Question] = {}
@@ -316,3 +322,30 @@ def _finite(question: Question, value: object, asked: bool) -> float | str:  # o
     if not math.isfinite(found):
         raise UnknownNameError(f"The answer to {question.name!r} must be a finite number, got {value!r}.")
     return found
+
+
+# ---- the quiz
+
+
+@cache
+def quiz_questions() -> dict[str, dict[str, Any]]:  # Any: TOML
+    """Return the questions by name, in the order in which they are asked."""
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+
+def quiz() -> None:
+    """Ask the ten questions of the quiz; each answer is judged at once, with its explanation.
+
+    In a notebook every question is a form with its answer folded below.  Elsewhere the text is printed.
+
+    Examples
+    --------
+    >>> mx.course.quiz()   # doctest: +ELLIPSIS
+    Predict: A csr array has 1,000 rows ...
+    """
+    for name, kept in quiz_questions().items():
+        asked = predict(name, kept["question"], unit=kept.get("unit", ""), options=kept.get("options", ()))
+        wrong = dict(kept["wrong"])
+        answer = reveal(name, kept["answer"], wrong=wrong, within=kept.get("within"), because=kept["because"])
+        show(asked)
+        show(answer)

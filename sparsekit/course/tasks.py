@@ -8,8 +8,7 @@ from typing import Any, Literal, Self
 
 from ..base.errors import UnknownNameError
 from . import record
-from .answers import sentence
-from .differences import difference
+from .answers import difference, sentence
 from .questions import texts_of, wrong_answers
 from .words import Message, rich, show
 

@@ -23,9 +23,8 @@ from ..datasets import BookData, load_books
 from ..datasets.books import ESSAYISTS
 from ..io import save_libsvm
 from .compare import MARGIN, conclusion, headline, judge, table, unreliable
-from .interrupt import check, stoppable
+from .interrupt import check, stage, stoppable
 from .page import Findings, about_data, write
-from .progress import stage
 from .settings import Settings, parse
 from .training import compare, train_on_all
 from .variants import VARIANTS, Variant, needed_memory, needed_together
@@ -84,12 +83,11 @@ def _run(settings: Settings) -> int:
         train_path, test_path = _save(data, folder)
         _say(wrapped(f"Data: {about_data(data, settings)}"), "")
         settings = settings._replace(batches=min(settings.batches, math.ceil(len(data.train.label) / settings.batch_size)))
-        load = machine.OtherLoad()
-        with stage("first batches", settings.batches * len(chosen)) as shown:
-            outcomes = compare(chosen, train_path, settings, shown, free is None or needed_together(chosen, settings) <= free)
-        others = load.cores()
-        with stage("row-sparse, all data", settings.epochs) as shown:
-            trained = train_on_all(VARIANTS[-1], train_path, test_path, settings, shown)
+        with stage("first batches", settings.batches * len(chosen)) as advance:
+            together = free is None or needed_together(chosen, settings) <= free
+            outcomes, others = compare(chosen, train_path, settings, advance, together)
+        with stage("row-sparse, all data", settings.epochs) as advance:
+            trained = train_on_all(VARIANTS[-1], train_path, test_path, settings, advance)
         outcomes[-1] = outcomes[-1]._replace(gradient=trained.gradient, rows=trained.rows)
         verdict, share = judge(outcomes), float(data.test.label.mean())
         warning = unreliable(outcomes, others)
@@ -183,11 +181,11 @@ def _folder(output: Path) -> Iterator[Path]:
 def _save(data: BookData, folder: Path) -> tuple[str, str]:
     """Write training and test data as LibSVM files and return their paths."""
     paths = []
-    with stage("writing LibSVM", 2) as shown:
+    with stage("writing LibSVM", 2) as advance:
         for name, part in (("train", data.train), ("test", data.test)):
             paths.append(str(folder / f"{name}.libsvm"))
             save_libsvm(paths[-1], part.data, part.label)
-            shown.advance(name)
+            advance(name)
     return paths[0], paths[1]
 
 

@@ -1,4 +1,4 @@
-"""Stopping cleanly on a signal, at the next call of ``check``.
+"""Stopping cleanly on a signal, at the next call of ``check``; each step of a stage is one, and moves its progress bar.
 
 An exception that a signal handler raises can be lost: Python prints and drops it inside the callback of a weak reference,
 and a compiled kernel turns it into another error.  So the handler only records the signal, and ``check`` raises.
@@ -7,11 +7,18 @@ and a compiled kernel turns it into another error.  So the handler only records 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TextIO, TypeAlias
 
-__all__ = ["check", "stoppable"]
+from ..base.progress import Progress
+
+__all__ = ["Advance", "check", "stage", "stoppable"]
+
+#: Ends a step of a stage, with a note on it.
+Advance: TypeAlias = Callable[[str], None]
 
 _received: list[int] = []
 
@@ -59,3 +66,31 @@ def stoppable() -> Iterator[None]:
         _received.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def stage(name: str, total: int, stream: TextIO | None = None) -> Iterator[Advance]:
+    """Show a progress bar inside a ``with`` block, and remove it at the end; gives what ends a step.
+
+    Parameters
+    ----------
+    name : str
+    total : int
+        Number of steps.
+    stream : text file, optional
+        By default standard output; the bar is shown at once only on a terminal.
+    """
+    stream = sys.stdout if stream is None else stream
+    shown = Progress(f"  {name}", total, " steps", stream=stream)
+
+    def advance(note: str) -> None:
+        check()
+        shown.note = lambda: note
+        shown.advance()
+
+    try:
+        if stream.isatty():
+            shown.show()
+        yield advance
+    finally:
+        shown.close()

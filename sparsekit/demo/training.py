@@ -22,7 +22,7 @@ from .variants import FLOAT_BYTES, ROW_NUMBER_BYTES, Variant, build
 if TYPE_CHECKING:
     from ..io.data import DataBatch, DataIter
     from ..ndarray.ndarray import NDArray
-    from .progress import Stage
+    from .interrupt import Advance
 
 __all__ = ["LANES", "Outcome", "Trained", "TrainingRun", "compare", "train_on_all"]
 
@@ -125,8 +125,11 @@ def reader(path: str, settings: Settings, testing: bool = False) -> DataIter:
                       round_batch=not testing, data_name="batch")
 
 
-def compare(chosen: Sequence[Variant], path: str, settings: Settings, shown: Stage, timed: bool) -> list[Outcome]:
+def compare(chosen: Sequence[Variant], path: str, settings: Settings, advance: Advance, timed: bool
+            ) -> tuple[list[Outcome], float | None]:
     """Train the variants on the first batches of a file under the profiler, then, if ``timed``, time steps in turn.
+
+    Gives also how many cores other programs used while steps were timed, if that is known.
 
     Raises
     ------
@@ -135,8 +138,8 @@ def compare(chosen: Sequence[Variant], path: str, settings: Settings, shown: Sta
     """
     batches = list(itertools.islice(reader(path, settings), settings.batches))
     kinds = {variant.name: partial(_made, variant, settings, batches) for variant in chosen}
-    found = beside(kinds, ROUNDS if timed else 0, profiled=True, after=lambda loss: shown.advance(f"loss {loss:.3f}"))
-    return [_outcome(variant, found, settings) for variant in chosen]
+    found = beside(kinds, ROUNDS if timed else 0, profiled=True, after=lambda loss: advance(f"loss {loss:.3f}"))
+    return [_outcome(variant, found, settings) for variant in chosen], found.times.others if found.times else None
 
 
 def _made(variant: Variant, settings: Settings, batches: Sequence[DataBatch]) -> tuple[TrainingRun, Sequence[DataBatch]]:
@@ -158,13 +161,13 @@ def _outcome(variant: Variant, found: Beside, settings: Settings) -> Outcome:
     return outcome._replace(time=row["time"], ratio=ratio)
 
 
-def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Settings, shown: Stage) -> Trained:
+def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Settings, advance: Advance) -> Trained:
     """Train a new model on all the data for ``settings.epochs`` epochs, and test it after each.
 
     The model is new so that its accuracy does not depend on the number of batches that were compared.
     """
     gc.collect()
-    run = _WholeRun(variant, settings, train_path, test_path, shown)
+    run = _WholeRun(variant, settings, train_path, test_path, advance)
     run.run(settings.epochs)
     return Trained(run.accuracies, run.losses, run.steps_done, run.gradient, run.rows)
 
@@ -172,9 +175,9 @@ def train_on_all(variant: Variant, train_path: str, test_path: str, settings: Se
 class _WholeRun(TrainingRun, EpochLoop["DataBatch", "NDArray"]):
     """Trains on all batches of a file, and tests after each epoch."""
 
-    def __init__(self, variant: Variant, settings: Settings, train_path: str, test_path: str, shown: Stage) -> None:
+    def __init__(self, variant: Variant, settings: Settings, train_path: str, test_path: str, advance: Advance) -> None:
         super().__init__(variant, settings)
-        self.source, self.tests, self.shown = reader(train_path, settings), reader(test_path, settings, testing=True), shown
+        self.source, self.tests, self.advance = reader(train_path, settings), reader(test_path, settings, testing=True), advance
         self.accuracies: list[float] = []
         self.losses: list[float] = []
         self.gradient = self.rows = 0
@@ -196,7 +199,7 @@ class _WholeRun(TrainingRun, EpochLoop["DataBatch", "NDArray"]):
         """Test the model."""
         self.losses.append(statistics.fmean(self._means))
         self.accuracies.append(accuracy(self.predict, self.tests))
-        self.shown.advance(f"epoch {self.epochs_done}: test accuracy {100 * self.accuracies[-1]:.1f} %")
+        self.advance(f"epoch {self.epochs_done}: test accuracy {100 * self.accuracies[-1]:.1f} %")
 
 
 def accuracy(predict: Callable[[Any], Any], source: DataIter) -> float:

@@ -1,7 +1,7 @@
 """What profiles of a distributed run are made of: what servers did, and what workers sent and for whom they waited.
 
 A server keeps its latest spans and exact counts, on its own clock.  A worker notes spans where a profiler records, and with
-them what the clocks of the servers show, from which ``profiler.clocks`` computes how far clocks are apart.
+them what the clocks of the servers show, from which ``profiler.processes`` computes how far clocks are apart.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from .interaction import Grid, Interaction, NumberField, Values
 from .marks import Axis, Cells, Line, Panel, Rect, Table, Text
 from .true_scale import marks_of, sides_of, true_marks
 
-__all__ = ["array_figure", "array_finding", "array_html"]
+__all__ = ["array_figure", "array_finding", "array_html", "lattice"]
 
 #: An array up to this size is drawn number by number.
 SMALL = (12, 16)
@@ -139,7 +139,7 @@ def _small(parts: Parts, title: str, before: Parts | None = None) -> Figure:
     down, across = parts.rows, parts.columns
     figure.panels = [Panel((0.0, float(across)), (0.0, float(down)), NUMBERS * down, share=0.4,
                            aspect=1.35 * across / down)]  # fmt: skip
-    figure.add(_lattice(0, 0, 0, down, across),
+    figure.add(lattice(0, 0, 0, down, across),
                Axis(0, "left", ticks=tuple((row + 0.5, f"{row}") for row in range(down)), grid=False),
                Axis(0, "bottom", ticks=tuple((column + 0.5, f"{column}") for column in range(across)), grid=False))  # fmt: skip
     rows, columns, values = entries_from(parts, 0, parts.stored)
@@ -261,7 +261,7 @@ def _magnifier(figure: Figure, parts: Parts, place: int) -> None:
     figure.panels.append(Panel(*window, PLACES, words, share=1 / 3, aspect=across / down, magnifies=0))
     boxes = np.array([(at, at + 1, line, line + 1) for line, at in found], dtype=float).reshape(-1, 4)
     figure.add(Cells(number, "sparse", boxes, f"{len(found)} of these {down * across:,} elements are stored"),
-               _lattice(number, row, column, down, across), _frame(parts, row, column, down, across))  # fmt: skip
+               lattice(number, row, column, down, across), _frame(parts, row, column, down, across))  # fmt: skip
 
 
 def _frame(parts: Parts, row: int, column: int, down: int, across: int) -> Line:
@@ -277,7 +277,7 @@ def _widened(start: int, length: int, whole: int) -> tuple[float, float]:
     return max(middle - least / 2, 0.0), min(middle + least / 2, float(whole))
 
 
-def _lattice(panel: int, row: int, column: int, down: int, across: int) -> Line:
+def lattice(panel: int, row: int, column: int, down: int, across: int) -> Line:
     """The lines between elements, as one mark with gaps."""
     gap = float("nan")
     x, y = list[float](), list[float]()

@@ -9,8 +9,9 @@ from typing import Any
 from ..base import checks
 from ..base.entry import entries
 from ..base.formatting import format_ratio, number
+from .drawing import add_rows
 from .figure import Figure
-from .marks import Axis, Line, Panel, Rect, Table
+from .marks import Line, Rect, Table
 from .palette import KINDS
 from .text import clean
 
@@ -57,7 +58,7 @@ def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, ow
     table = Table(("", "median", "least to greatest", "times the best"), cells, title)
     longest = max((value for row in found.values() for value in row if math.isfinite(value)), default=0.0)
     figure = Figure(title, _finding(found, unit, more_is_better), table=table, notes=(note,) if note else ())
-    figure.panels = [Panel((0.0, longest or 1.0), (0.0, float(max(len(found), 1))), ROW * max(len(found), 1), rows=True)]
+    add_rows(figure, ROW, longest or 1.0, [(name, cells[place][1]) for place, name in enumerate(found)])
     for place, (name, (median, least, most)) in enumerate(found.items()):
         kind = kinds[name] if kinds[name] in KINDS else "muted" if own and name.startswith(own) else "outline"
         words = ", ".join(filter(None, [f"{name}: {cells[place][1]}", cells[place][2]]))
@@ -65,8 +66,6 @@ def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, ow
             figure.add(Rect(0, kind, 0.0, max(median, 0.0), place + 0.19, place + 0.81, words, f"bar {place}"))
         if most > least:
             figure.add(*_range(place, least, most))
-    figure.add(Axis(0, "left", ticks=tuple((place + 0.5, name) for place, name in enumerate(found))),
-               Axis(0, "right", ticks=tuple((place + 0.5, cells[place][1]) for place in range(len(found)))))  # fmt: skip
     return figure
 
 

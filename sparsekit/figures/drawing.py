@@ -9,11 +9,11 @@ from typing import TypeVar
 from ..base.errors import ParameterError, UnknownNameError, expected
 from ..base.formatting import counted
 from .interaction import Interaction
-from .marks import Area, Cells, Dots, Line, Mark, Panel, Raster, Rect, Shape, Table
+from .marks import Area, Axis, Cells, Dots, Line, Mark, Panel, Raster, Rect, Shape, Table
 from .palette import FILLS, KINDS, MEANING
 from .text import clean
 
-__all__ = ["Drawing"]
+__all__ = ["Drawing", "add_rows"]
 
 M = TypeVar("M")
 
@@ -85,3 +85,12 @@ class Drawing:
     def has_room_for_ends(self) -> bool:
         """Whether names of lines stand at their ends: there are few of them."""
         return sum(1 for line in self.of(Line) if line.label) <= 8
+
+
+def add_rows(figure: Drawing, height: float, longest: float, names: Sequence[tuple[str, str]], title: str = "") -> int:
+    """Append a panel of rows that reach to ``longest``, with words at the left and at the right of each; gives its number."""
+    number, count = len(figure.panels), max(len(names), 1)
+    figure.panels.append(Panel((0.0, longest), (0.0, float(count)), height * count, title, rows=True))
+    for side, words in (("left", 0), ("right", 1)):
+        figure.add(Axis(number, side, ticks=tuple((place + 0.5, both[words]) for place, both in enumerate(names))))
+    return number

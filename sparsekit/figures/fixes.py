@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.formatting import format_bytes
+from .drawing import add_rows
 from .figure import Figure
-from .marks import Axis, Panel, Rect, Table
+from .marks import Rect, Table
 
 __all__ = ["fixes_figure"]
 
@@ -45,18 +46,14 @@ def fixes_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
 
 def _panel(figure: Figure, rows: Sequence[Mapping[str, Any]], name: str, head: str) -> None:
     """Bars of all fixes for one quantity."""
-    number = len(figure.panels)
     largest = max([1.0, *(float(max(row[name])) for row in rows if row[name])])
-    figure.panels.append(Panel((0.0, largest), (0.0, float(len(rows))), ROW * len(rows), head, rows=True))
-    labels = []
+    number = add_rows(figure, ROW, largest, [(
+        f"{_sign(row)} {row['remedy']}", " → ".join(map(format_bytes, row[name])) if row[name] else "not measured")
+        for row in rows], head)
     for place, row in enumerate(rows):
-        labels.append(" → ".join(map(format_bytes, row[name])) if row[name] else "not measured")
         for half, kind, value in zip(("before", "after"), ("outline", "muted"), row[name] or (), strict=False):
             top = place + (0.16 if half == "before" else 0.52)
             figure.add(Rect(number, kind, 0.0, float(value), top, top + 0.32, f"{half}: {format_bytes(value)}", f"fix {place}"))
-    names = tuple((place + 0.5, f"{_sign(row)} {row['remedy']}") for place, row in enumerate(rows))
-    figure.add(Axis(number, "left", ticks=names))
-    figure.add(Axis(number, "right", ticks=tuple((place + 0.5, words) for place, words in enumerate(labels))))
 
 
 def _sign(row: Mapping[str, Any]) -> str:

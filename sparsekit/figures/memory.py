@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.errors import SparsekitError
 from ..base.formatting import format_bytes, format_duration, format_ratio, format_shape, format_share, number
+from .drawing import add_rows
 from .figure import Figure
 from .interaction import Choice, Interaction, Switch
 from .marks import Area, Axis, Line, Panel, Rect, Table, Text
@@ -17,6 +18,7 @@ from .text import clean
 if TYPE_CHECKING:
     from ..base.memory_model import Part
     from ..base.types import Array
+    from ..profiler.columns import Columns
 
 __all__ = ["ROLES", "Changed", "memory_figure", "peaks_figure"]
 
@@ -43,23 +45,6 @@ INPUTS = (
     Choice("batch", "batch", tuple(BATCHES), RECORDED),
     Switch("lazy_state", "optimizer state only for touched rows"),
 )
-
-
-class Columns(Protocol):
-    """What is read of the tables of a profile."""
-
-    strings: list[str]
-    runs: Any  # these are tables
-    events: Any
-    kinds: Any
-    holdings: Any
-    changes: Any
-
-    def texts(self, numbers: Array) -> list[str]:
-        """The texts that some numbers stand for."""
-
-    def where_text(self, holds: Iterable[str]) -> Array:
-        """By the number of each text, whether it is one of these."""
 
 
 class Changed(Protocol):
@@ -399,10 +384,12 @@ def _bars(figure: Figure, held: _Held, listed: Sequence[_Piece]) -> None:
     for piece in listed:
         parts.setdefault(numbers[id(piece)], []).append(piece)
     longest = float(held.groups[own[0]].bytes)
-    panel = len(figure.panels)
     title = f"Alive at the peak, {format_duration(held.at / 1000)} after the start"
-    figure.panels.append(Panel((0.0, longest), (0.0, float(len(own))), ROW * len(own), title, rows=True))
-    names, sizes = [], []
+    names = []
+    for found in own:
+        group, shape = held.groups[found], held.columns.holdings.shape.of(parts[found][0].holding).tolist()
+        names.append((group.words, f"{format_bytes(group.bytes)} · {_storage(group.stype)} {format_shape(shape)}"))
+    panel = add_rows(figure, ROW, longest, names, title)
     for place, found in enumerate(own):
         group, left = held.groups[found], 0.0
         for piece in parts[found]:
@@ -410,10 +397,6 @@ def _bars(figure: Figure, held: _Held, listed: Sequence[_Piece]) -> None:
             words = f"{group.told}: {piece.component}, {format_bytes(size)}"
             figure.add(Rect(panel, group.kind, left, left + size, place + 0.17, place + 0.83, words, f"array {found}"))
             left += size
-        shape = format_shape(held.columns.holdings.shape.of(parts[found][0].holding).tolist())
-        names.append((place + 0.5, group.words))
-        sizes.append((place + 0.5, f"{format_bytes(group.bytes)} · {_storage(group.stype)} {shape}"))
-    figure.add(Axis(panel, "left", ticks=tuple(names)), Axis(panel, "right", ticks=tuple(sizes)))
 
 
 def _details(held: _Held, key: str) -> list[Any] | None:
@@ -496,7 +479,7 @@ def peaks_figure(memories: Mapping[str, Mapping[str, Any]], title: str = "", bud
     longest = max(totals.values(), default=0)
     if not longest:
         return figure
-    figure.panels = [Panel((0.0, float(max(longest, 1.02 * budget))), (0.0, float(len(runs))), 1.5 * ROW * len(runs), rows=True)]
+    add_rows(figure, 1.5 * ROW, float(max(longest, 1.02 * budget)), [(name, format_bytes(totals[name])) for name in runs])
     for place, (name, parts) in enumerate(runs.items()):
         left = 0.0
         for (role, stype), size in sorted(parts.items(), key=lambda part: (_place(part[0][0]), part[0])):
@@ -504,9 +487,6 @@ def peaks_figure(memories: Mapping[str, Mapping[str, Any]], title: str = "", bud
             figure.add(Rect(0, _kind(role, stype, size < SMALL * longest), left, left + size, place + 0.17, place + 0.83,
                             f"{name}: {words}", f"{role}", f"{role} {format_bytes(size)}"))  # fmt: skip
             left += size
-    figure.add(Axis(0, "left", ticks=tuple((place + 0.5, name) for place, name in enumerate(runs))),
-               Axis(0, "right", ticks=tuple((place + 0.5, format_bytes(size))
-                                            for place, size in enumerate(totals.values()))))  # fmt: skip
     if budget:
         ends = [budget, budget], [0.0, float(len(runs))]
         figure.add(Line(0, "paper", *ends, width=6.0), Line(0, "ink", *ends, f"the budget: {format_bytes(budget)}", width=2.0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-__all__ = ["DARK", "DASHES", "FILLS", "FONT", "INKS", "KINDS", "LIGHT", "MEANING", "contrast", "letters_on", "series",
+__all__ = ["DARK", "DASHES", "FILLS", "FONT", "INKS", "KINDS", "LIGHT", "MEANING", "letters_on", "series",
            "style_sheet"]  # fmt: skip
 
 #: What a filled mark may be.  Beside its colour, dense is hatched, stored sparse has an edge, and grey has neither.
@@ -48,18 +48,6 @@ def series(number: int) -> tuple[str, int]:
 def letters_on(kind: str) -> str:
     """The colour of letters that stand on a kind of mark."""
     return f"on-{kind}" if kind in ("dense", "sparse") else "ink"
-
-
-def _luminance(color: str) -> float:
-    channels = (int(color[start : start + 2], 16) / 255 for start in (1, 3, 5))
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    """The contrast ratio of two colours (``#rrggbb``), 1 to 21, as the Web Content Accessibility Guidelines 2 define it."""
-    low, high = sorted((_luminance(one), _luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 def style_sheet(used: Container[str] | None = None, image: bool = False) -> str:

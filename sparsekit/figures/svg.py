@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
+import struct
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -10,7 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .image import grey_png
 from .layout import FINDING, LABEL, SMALL, TITLE, Box, Key, Label, Layout
 from .marks import Area, Axis, Cells, Dots, Line, Raster, Rect, Shape, Text
 from .palette import DASHES, KINDS, LIGHT, MEANING, letters_on, style_sheet
@@ -19,7 +20,7 @@ from .text import clean, fit, markup, text_width
 if TYPE_CHECKING:
     from .drawing import Drawing
 
-__all__ = ["area_corners", "runs_of", "to_svg"]
+__all__ = ["area_corners", "grey_png", "runs_of", "to_svg"]
 
 Scale: TypeAlias = Callable[[float], float]
 
@@ -77,6 +78,20 @@ def runs_of(line: Line) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     edges = np.flatnonzero(np.diff(np.concatenate(([False], known, [False]))))
     for start, end in edges.reshape(-1, 2).tolist():
         yield x[start:end], y[start:end]
+
+
+def grey_png(shades: np.ndarray) -> str:
+    """Shades (down x across, 0 to 1) as the address of a grey image in Portable Network Graphics, 256 levels."""
+    levels = np.rint(255 * np.clip(np.nan_to_num(shades), 0, 1)).astype(np.uint8)
+    down, across = levels.shape
+    lines = np.concatenate([np.zeros((down, 1), np.uint8), levels], axis=1)  # each line begins with its filter: none
+    head = struct.pack(">IIBBBBB", across, down, 8, 0, 0, 0, 0)
+    body = _chunk(b"IHDR", head) + _chunk(b"IDAT", zlib.compress(lines.tobytes(), 9)) + _chunk(b"IEND", b"")
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + body).decode()
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
 def _length(value: float) -> str:

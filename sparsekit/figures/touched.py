@@ -14,9 +14,10 @@ from ..base.entry import entries
 from ..base.errors import ParameterError, ShapeError, expected
 from ..base.formatting import counted, format_bytes, format_density, format_ratio
 from .components import len_of, read_array, take_slice
+from .drawing import add_rows
 from .figure import Figure
 from .layout import BESIDE, EDGE, NARROW, WIDE
-from .marks import Axis, Cells, Dots, Line, Panel, Raster, Rect, Table, Text
+from .marks import Cells, Dots, Line, Panel, Raster, Rect, Table, Text
 from .text import clean, fit, text_width
 from .true_scale import row_shades, rows_across
 
@@ -207,14 +208,11 @@ def _shades(panel: int, one: _Step, length: int) -> Raster:
 
 def _moved(figure: Figure, steps: list[_Step]) -> None:
     """What each step moves, on one scale."""
-    panel, largest = len(figure.panels), float(max([1, *(step.moved or 0 for step in steps)]))
-    title = "Bytes that one step moves"
-    figure.panels.append(Panel((0.0, largest), (0.0, float(len(steps))), ROW * len(steps), title, rows=True))
+    largest = float(max([1, *(step.moved or 0 for step in steps)]))
+    panel = add_rows(figure, ROW, largest, [(step.name, format_bytes(step.moved)) for step in steps], "Bytes that one step moves")
     for place, step in enumerate(steps):
         figure.add(Rect(panel, step.kind, 0.0, float(step.moved or 0), place + 0.18, place + 0.82,
                         f"{step.name}: a step moves {format_bytes(step.moved)}"))  # fmt: skip
-    figure.add(Axis(panel, "left", ticks=tuple((place + 0.5, step.name) for place, step in enumerate(steps))),
-               Axis(panel, "right", ticks=tuple((place + 0.5, format_bytes(step.moved)) for place, step in enumerate(steps))))
 
 
 entries(globals(), __all__)

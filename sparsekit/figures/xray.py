@@ -12,6 +12,7 @@ from ..base import checks
 from ..base.entry import entries
 from ..base.errors import ParameterError, ShapeError, UnsupportedError, expected
 from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_share, number
+from .array import lattice
 from .components import Parts, cell_text, len_of, read_array, take_slice
 from .figure import Figure
 from .interaction import Interaction, NumberField
@@ -268,7 +269,7 @@ def _pipeline(figure: Figure, given: _Given, batch: Parts, rows: Sequence[_Row])
                      Panel((0.0, float(units)), (0.0, down), ROW * down, "The row-sparse gradient", 0.45, rows=True)]
     names = tuple((place + 0.5, f"weight row {one.row:,}") for place, one in enumerate(rows))
     states = tuple((place + 0.5, f"state: {one.before} → now") for place, one in enumerate(rows))
-    figure.add(_lattice(samples, len(rows)), Axis(0, "left", ticks=names), Axis(1, "left", ticks=names),
+    figure.add(lattice(0, 0, 0, len(rows), samples), Axis(0, "left", ticks=names), Axis(1, "left", ticks=names),
                Axis(1, "right", ticks=states),
                Axis(0, "bottom", ticks=tuple((sample + 0.5, f"row {sample}") for sample in range(samples)), grid=False),
                Axis(1, "bottom", ticks=tuple((unit + 0.5, f"unit {unit}") for unit in range(units)), grid=False))  # fmt: skip
@@ -283,15 +284,6 @@ def _pipeline(figure: Figure, given: _Given, batch: Parts, rows: Sequence[_Row])
                      for unit, value in enumerate(values)))  # fmt: skip
         if not values:
             figure.add(Rect(1, "sparse", 0.03, units - 0.03, place + 0.1, place + 0.9, said, key, one.formula))
-
-
-def _lattice(across: int, down: int) -> Line:
-    """The lines between elements, as one mark with gaps."""
-    gap = float("nan")
-    x = [at for column in range(across + 1) for at in (column, column, gap)]
-    y = [at for _ in range(across + 1) for at in (0, down, gap)]
-    return Line(0, "line", [*x, *[at for _ in range(down + 1) for at in (0, across, gap)]],
-                [*y, *[at for row in range(down + 1) for at in (row, row, gap)]], width=0.6)  # fmt: skip
 
 
 def _placed(figure: Figure, size: tuple[float, float], boxes: Sequence[tuple[float, float, float, float]], title: str,

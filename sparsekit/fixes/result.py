@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from ..base import displays
 from ..base.errors import DataFileError, ProfilerError, UnsupportedError
 from ..base.formatting import format_bytes, format_count, format_ratio
-from ..base.tables import folded
+from ..base.tables import escape, folded
 from ..profiler.source_location import name_of_file
 from ..profiler.table import Table
 from .judge import HOLDS
@@ -200,9 +200,7 @@ class Fixes:
 
     def table(self) -> Table:
         """Everything that was tried, with its verdict and its bytes."""
-        rows = self._rows()
-        return Table(_COLUMNS, rows, [[str(row[name]) for name in _COLUMNS] for row in rows], self.summary(),
-                     "Fixes that were tried")
+        return Table.of(self._rows(), [(name, name, str) for name in _COLUMNS], self.summary(), "Fixes that were tried")
 
     def _rows(self) -> list[dict[str, Any]]:  # Any: texts and numbers
         return [self._row(fix) for fix in [*self.fixes, *([self.together] if self.together else [])]]
@@ -244,15 +242,11 @@ class Fixes:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         bundle: dict[str, str] = self.figure()._repr_mimebundle_()
         if self.applied and "text/html" in bundle:
-            bundle["text/html"] += "\n" + folded(f"<pre>{_escaped(self.patch + self.lines)}</pre>", "The patch")
+            bundle["text/html"] += "\n" + folded(f"<pre>{escape(self.patch + self.lines)}</pre>", "The patch")
         return {**bundle, "text/plain": repr(self)}
 
 
 _COLUMNS = ("fix", "where", "verdict", "answers", "bytes at the peak", "bytes moved", "patch")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _from_to(before: int | None, after: int | None) -> str:

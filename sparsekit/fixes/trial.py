@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from ..base import machine
 from ..base.entry import entry
 from ..base.errors import InsufficientMemoryError, ProfilerError, SparsekitError, expected
-from ..base.formatting import counted, format_bytes, number
+from ..base.formatting import counted, format_bytes
 from ..base.lazy import computed_once
 from ..core import hooks
 from ..ndarray.ndarray import NDArray
 from ..profiler import Profile
 from ..profiler.advice import RULES
+from ..profiler.arguments import number, whole
 from ..profiler.torch_twin import OWN_OPTIMIZER
 from .candidate import Candidate
 from .contract import contract_text
@@ -95,7 +97,11 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
                             hint="prof.try_fixes(step), where step() makes one step of training.")
     if profile is not None and not isinstance(profile, Profile):
         raise ProfilerError(expected("profile", "a Profile", profile), hint="prof.try_fixes(step) passes prof.")
-    _check(steps, tolerance, timeout)
+    whole("steps", steps, 1, MOST_STEPS, "leave it out.")
+    number("tolerance", tolerance, "a number of at least 0 and below 1", lambda share: 0 <= share < 1,
+           f"{TOLERANCE} is the default.")
+    number("timeout", timeout, "a number of seconds above 0", lambda seconds: 0 < seconds < math.inf,
+           f"{TIMEOUT:g} is the default.")
     if hooks.sink is not None:
         raise ProfilerError("try_fixes() cannot run while a profiler records.", hint="stop() it first.")
     with Origin(imported()) as origin:
@@ -111,16 +117,6 @@ def try_script(script: Script) -> Fixes:
         If the script makes fewer than two steps with an optimizer of PyTorch.
     """
     return _Trial(script, None, TOLERANCE).result()
-
-
-def _check(steps: object, tolerance: object, timeout: object) -> None:  # object: what the user gave
-    if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MOST_STEPS:
-        raise ProfilerError(expected("steps", f"an integer from 1 to {MOST_STEPS:,}", steps), hint="leave it out.")
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < 1:
-        raise ProfilerError(expected("tolerance", "a number of at least 0 and below 1", tolerance),
-                            hint=f"{TOLERANCE} is the default.")
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or number(timeout) <= 0:
-        raise ProfilerError(expected("timeout", "a number of seconds above 0", timeout), hint=f"{TIMEOUT:g} is the default.")
 
 
 class Called:

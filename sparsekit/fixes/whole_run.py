@@ -21,12 +21,13 @@ import types
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..base.errors import SparsekitError
 from ..base.optional import whole_import
+from ..base.platform import before_leaving
 from ..profiler.profiler import Profiler
 from ..profiler.source_location import name_of_file
 from ..profiler.torch_mode import torch_of, unseen
@@ -184,8 +185,9 @@ class _Watch:
         apart = torch.compiler.disable  # a step that torch.compile makes one function of is interrupted for the hooks
         optimizers.register_optimizer_step_pre_hook(apart(self._before_step))
         optimizers.register_optimizer_step_post_hook(apart(self._after_step))
-        self._note_passes(apart)
-        self._note_exit()
+        for begin, roots in (("backward", "tensors"), ("grad", "outputs")):
+            setattr(torch.autograd, begin, apart(self._noting(getattr(torch.autograd, begin), roots)))
+        before_leaving(self._leaving)
         for layer in (torch.nn.Embedding, torch.nn.EmbeddingBag):
             layer.__init__ = _placed(layer.__init__, self.made)
         self._edit_imports()
@@ -197,37 +199,27 @@ class _Watch:
         _seed(torch)
         torch.set_num_threads(1)  # so that sums are added up in one order
 
-    def _note_passes(self, apart: Callable[[Torch], Torch]) -> None:
-        """Look at weights and losses when a backward pass begins."""
-        torch = self.torch
-        backward, grad = torch.autograd.backward, torch.autograd.grad
-
-        @apart
-        def noted(tensors: Torch, *given: Torch, **named: Torch) -> None:
-            if not self.over:
-                losses = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-                self._look_for_update(losses)
-                self._note_losses(losses, "backward()")
-            backward(tensors, *given, **named)
-
-        @apart
-        def noted_grad(outputs: Torch, *given: Torch, **named: Torch) -> Torch:
-            if not self.over and not self._has_optimizer():
-                losses = [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
-                self._look_for_update(losses)
-                self._note_losses(losses, "torch.autograd.grad()")
-            return grad(outputs, *given, **named)
-        torch.autograd.backward, torch.autograd.grad = noted, noted_grad
-
-    def _note_exit(self) -> None:
+    def _leaving(self, status: int) -> None:
         """Answer also where the script ends its process at once."""
-        leave = os._exit
+        if not self.over:
+            self.ended(status)
 
-        def left(status: int) -> NoReturn:
-            if self.process == os.getpid() and not self.over:
-                self.ended(status)
-            leave(status)
-        os._exit = left
+    def _noting(self, begin: Callable[..., Torch], roots: str) -> Callable[..., Torch]:
+        """A function of PyTorch that begins a backward pass, from its argument ``roots``, and notes weights and losses before.
+
+        ``torch.autograd.grad`` has other uses where an optimizer makes the steps.
+        """
+        whole = roots == "tensors"
+        name = "backward()" if whole else "torch.autograd.grad()"
+
+        def noted(*given: Torch, **named: Torch) -> Torch:
+            if not self.over and (whole or not self._has_optimizer()):
+                found = given[0] if given else named[roots]
+                losses = [found] if isinstance(found, self.torch.Tensor) else list(found)
+                self._look_for_update(losses)
+                self._note_losses(losses, name)
+            return begin(*given, **named)
+        return noted
 
     def _edit_imports(self) -> None:
         loader, texts = importlib.machinery.SourceFileLoader, self.request.texts

@@ -301,12 +301,23 @@ def _label(domain: Domain, name: str, kind: str = "") -> str:
     return _names.join(f"{domain}{kind}", name)
 
 
-class _Timed:
+class _Named:
+    """What has a name in a domain, and is recorded by both."""
+
+    _kind = ""
+    domain: Domain | None
+
+    def __init__(self, domain: Domain, name: str) -> None:
+        self.domain, self.name, self._label = domain, name, _label(domain, name, self._kind)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class _Timed(_Named):
     """Something that is started and stopped, and appears as a span of the user's lane."""
 
-    def __init__(self, name: str, domain: Domain | None, label: str) -> None:
-        self.name, self.domain, self._label = name, domain, label
-        self._start: int | None = None
+    _start: int | None = None
 
     def start(self) -> None:
         """Begin."""
@@ -326,38 +337,30 @@ class _Timed:
     def __exit__(self, *exception: object) -> None:  # object: Python's three, not used
         self.stop()
 
-    def __str__(self) -> str:
-        return self.name
-
 
 class Task(_Timed):
     """A piece of work: ``start`` and ``stop``, or a ``with`` block; recorded as ``domain::name``."""
-
-    def __init__(self, domain: Domain, name: str) -> None:
-        super().__init__(name, domain, _label(domain, name))
 
 
 class Frame(_Timed):
     """One round of something repeated: ``start`` and ``stop``, or a ``with`` block; recorded as ``domain,frame::name``."""
 
-    def __init__(self, domain: Domain, name: str) -> None:
-        super().__init__(name, domain, _label(domain, name, ",frame"))
+    _kind = ",frame"
 
 
 class Event(_Timed):
     """A piece of work that belongs to no domain."""
 
     def __init__(self, name: str) -> None:
-        name = text("name", name)
-        super().__init__(name, None, _names.alone("event", name))
+        self.domain, self.name = None, text("name", name)
+        self._label = _names.alone("event", self.name)
 
 
-class Counter:
+class Counter(_Named):
     """A number that changes: ``set_value``, ``increment``, ``+=``; recorded as ``domain::name``."""
 
     def __init__(self, domain: Domain, name: str, value: float | None = None) -> None:
-        self._label = _label(domain, name)
-        self.domain, self.name = domain, name
+        super().__init__(domain, name)
         self.value: float = 0
         if value is not None:
             self.set_value(value)
@@ -388,16 +391,9 @@ class Counter:
         self.decrement(delta)
         return self
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class Marker:
+class Marker(_Named):
     """An instant; recorded as ``domain::name``."""
-
-    def __init__(self, domain: Domain, name: str) -> None:
-        self._label = _label(domain, name)
-        self.domain, self.name = domain, name
 
     def mark(self, scope: str = "process") -> None:
         """Record this instant."""

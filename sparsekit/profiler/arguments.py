@@ -55,12 +55,15 @@ def one_of(kind: str, value: object, known: Iterable[str]) -> None:
 
 
 def checked(method: Callable[Concatenate[Expectation, P], Expectation]) -> Callable[Concatenate[Expectation, P], Expectation]:
-    """Check the arguments of a contract before the contract is checked."""
+    """Check the arguments of a contract first, and then the contract; on a block that has not run yet, at its end."""
 
     @functools.wraps(method)
     def contract(self: Expectation, /, *args: P.args, **kwargs: P.kwargs) -> Expectation:
         check_arguments(method, args, kwargs)
-        return method(self, *args, **kwargs)
+        if self._done:
+            return method(self, *args, **kwargs)
+        self._promised.append(lambda: method(self, *args, **kwargs))
+        return self
 
     return contract
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import ParamSpec, Self, TypeVar
 
 from ..base.errors import ContractError, ProfilerError, expected
 from ..base.formatting import counted, format_bytes, parse_bytes
 from ..base.scoped import Scoped
-from .arguments import check_arguments, checked
+from .arguments import checked
 from .profile import Profile
 from .profiler import Profiler
 from .torch_operators import is_torch
@@ -78,9 +78,13 @@ class Expectation:
     would always hold.
     """
 
+    #: Whether there is a profile to check; until then, contracts are promised.
+    _done = True
+
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         self._held: list[str] = []
+        self._promised: list[Callable[[], Expectation]] = []
 
     def __repr__(self) -> str:
         return f"{counted(len(self._held), 'contract', 'hold')}: {', '.join(self._held)}"
@@ -253,22 +257,7 @@ class Promise(Expectation, Scoped):
     def __init__(self) -> None:
         super().__init__(None)  # type: ignore[arg-type]  # there is none before the block
         self.profile: Profiler | None = None
-        self._promised: list[Callable[[Expectation], Expectation]] = []
         self._done = False
-
-    def __getattribute__(self, name: str) -> Any:  # Any: as in object: the attribute of that name
-        found = super().__getattribute__(name)
-        if name.startswith("_") or name not in CONTRACTS or super().__getattribute__("_done"):
-            return found
-        method = getattr(Expectation, name)
-
-        @functools.wraps(method)
-        def promise(*args: object, **kwargs: object) -> Expectation:  # object: what the user gave
-            check_arguments(method, args, kwargs)  # mistakes in arguments raise here, not at the end of the block
-            self._promised.append(lambda expectation: method(expectation, *args, **kwargs))
-            return self
-
-        return promise
 
     def _before(self) -> Profiler:
         return Profiler()
@@ -285,7 +274,7 @@ class Promise(Expectation, Scoped):
         self._profile, self._done = before, True
         if kind is None:
             for check in self._promised:
-                check(self)
+                check()
 
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
         """Decorate a function: each call is profiled and held to the contracts."""

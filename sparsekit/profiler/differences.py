@@ -97,11 +97,6 @@ class _Group:
         self.storage = storage(record["inputs"], record["outputs"])
         self.shapes = _shapes(record)
 
-    def merge(self, other: _Group) -> None:
-        """Put the calls of another group to these."""
-        self.calls, self.bytes, self.flops = self.calls + other.calls, self.bytes + other.bytes, self.flops + other.flops
-        self.time += other.time
-
 
 class _Side:
     """One run, or several alike: its calls in groups, and its repeats."""

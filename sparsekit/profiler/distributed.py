@@ -15,6 +15,7 @@ from .table import Table
 if TYPE_CHECKING:
     from ..figures.figure import Figure
     from .stored import Stored
+    from .table import Column
     from .types import Record
 
 __all__ = ["Distributed", "distributed", "exchanges", "worker_parts"]
@@ -134,14 +135,12 @@ class Distributed:
 
     def _process_table(self) -> Table:
         rows = [*map(self._worker_row, self._workers), *map(_server_row, self._servers)]
-        columns = ("process", "round trips", "sent", "received", "exchange", "waiting", "work", "apply", "snapshot", "duplicates",
-                   "clock")
-        cells = [[row["process"], format_count(row["round_trips"]), format_bytes(row["sent"]), format_bytes(row["received"]),
-                  *(format_duration(row[name]) if row[name] is not None else "" for name in
-                    ("exchange", "waiting", "work", "apply", "snapshot")),
-                  "" if row["duplicates"] is None else format_count(row["duplicates"]),
-                  "" if row["clock_error"] is None else f"±{format_duration(row['clock_error'])}"] for row in rows]
-        return Table(columns, rows, cells, " ".join(self._missing()), "Exchanges of each process")
+        times: list[Column] = [(name, name, format_duration) for name in ("exchange", "waiting", "work", "apply", "snapshot")]
+        return Table.of(rows, [
+            ("process", "process", str), ("round trips", "round_trips", format_count), ("sent", "sent", format_bytes),
+            ("received", "received", format_bytes), *times, ("duplicates", "duplicates", format_count),
+            ("clock", "clock_error", lambda error: f"±{format_duration(error)}")],
+            " ".join(self._missing()), "Exchanges of each process")
 
     def _missing(self) -> Iterator[str]:
         """Sentences about what is not in the table of processes."""
@@ -208,10 +207,11 @@ class Distributed:
                     entry[2] = max(entry[2], record["duration"])
         rows = [{"process": name, "ranks": list(ranks), "waits": int(count), "time": time, "longest": longest}
                 for (name, ranks), (count, time, longest) in sorted(sums.items())]
-        cells = [[str(row["process"]), "worker" + ("s " if len(ranks) > 1 else " ") + ", ".join(map(str, ranks)),
-                  format_count(row["waits"]), format_duration(sums[name, ranks][1]), format_duration(sums[name, ranks][2])]
-                 for row, (name, ranks) in zip(rows, sorted(sums), strict=True)]
-        return Table(("process", "waited for", "times", "time", "longest"), rows, cells, "", "Waiting times between workers")
+        return Table.of(rows, [
+            ("process", "process", str),
+            ("waited for", "ranks", lambda ranks: f"worker{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"),
+            ("times", "waits", format_count), ("time", "time", format_duration), ("longest", "longest", format_duration)],
+            caption="Waiting times between workers")
 
     def _server_table(self) -> Table:
         works = {part.process.number: _server_row(part) for part in self._servers}
@@ -221,12 +221,12 @@ class Distributed:
             {"server": server, "bytes": load, "round_trips": trips, "load": load / mean if mean else 1.0,
              **{name: works[server][name] if server in works else None for name in ("work", "apply", "snapshot", "rows_held")}}
             for server, (load, trips) in self._loads.items()]
-        cells = [[f"server {row['server']}", format_count(row["round_trips"]), format_bytes(row["bytes"]), f"{row['load']:.2f}",
-                  *("" if row[name] is None else format_duration(row[name]) for name in ("work", "apply", "snapshot")),
-                  "" if row["rows_held"] is None else format_count(row["rows_held"])] for row in rows]
-        footer = f"The server with the most bytes has {self.balance:.2f} times the mean."
-        columns = ("server", "round trips", "bytes", "of the mean", "work", "apply", "snapshot", "rows held")
-        return Table(columns, rows, cells, footer, "Load of the servers")
+        times: list[Column] = [(name, name, format_duration) for name in ("work", "apply", "snapshot")]
+        return Table.of(rows, [
+            ("server", "server", "server {}".format), ("round trips", "round_trips", format_count),
+            ("bytes", "bytes", format_bytes), ("of the mean", "load", "{:.2f}".format), *times,
+            ("rows held", "rows_held", format_count)],
+            f"The server with the most bytes has {self.balance:.2f} times the mean.", "Load of the servers")
 
     def tables(self) -> list[Table]:
         """The tables that have rows."""

@@ -34,15 +34,19 @@ def recording_torch(profiler: Profiler) -> Iterator[None]:
         finder.leave()
 
 
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds PyTorch, so that the profiler begins when it has been imported."""
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds PyTorch, and imports it as the other finders find it, so that the profiler begins when it has been imported.
+
+    Another thread may use it only when that import has ended.
+    """
 
     def __init__(self, profiler: Profiler) -> None:
         self._profiler = profiler
+        self._spec: ModuleSpec | None = None
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """What gives PyTorch, and has the profiler begin."""
-        return importlib.util.spec_from_loader(fullname, _Loader(self)) if fullname == "torch" else None
+        return importlib.util.spec_from_loader(fullname, self) if fullname == "torch" else None
 
     def begin(self) -> None:
         """Record PyTorch, if it can be."""
@@ -56,20 +60,12 @@ class _Finder(importlib.abc.MetaPathFinder):
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
-
-class _Loader(importlib.abc.Loader):
-    """Imports PyTorch as the other finders find it: another thread may use it only when that import has ended."""
-
-    def __init__(self, finder: _Finder) -> None:
-        self._finder = finder
-        self._spec: ModuleSpec | None = None
-
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module, imported."""
-        self._finder.leave()
+        self.leave()
         module = importlib.import_module(spec.name)
         self._spec = module.__spec__
-        self._finder.begin()
+        self.begin()
         return module
 
     def exec_module(self, module: ModuleType) -> None:

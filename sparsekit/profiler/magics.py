@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 from types import CodeType
 from typing import Any
 
@@ -21,6 +22,9 @@ from ..base.optional import optional_import, whole_import
 from .profiler import Profiler
 
 __all__ = ["CodeMagics", "ProfileMagics", "load_ipython_extension"]
+
+#: Options of ``%profile``, each with its value.
+_OPTIONS = r"\s*(?:(?:(?:-o|--output|--save)(?:=|\s+|$)\S*|--no-display|--no-lines|--fix|--torch)(?:\s+|$))*"
 
 
 # Any: modules of IPython, which need not be installed
@@ -124,25 +128,10 @@ def _silent(source: str) -> bool:
     return source.rstrip().endswith(";")
 
 
-_TAKES_VALUE = ("-o", "--output", "--save")
-_FLAGS = ("--no-display", "--no-lines", "--fix", "--torch")
-
-
 def _split(line: str) -> tuple[str, str]:
     """Options at the front of a line, and the code after them, which may well contain dashes."""
-    options, rest = [], line.strip()
-    while rest:
-        word, _, after = rest.partition(" ")
-        if word in _FLAGS or ("=" in word and word.partition("=")[0] in _TAKES_VALUE):
-            options.append(word)
-            rest = after.lstrip()
-        elif word in _TAKES_VALUE:
-            value, _, after = after.lstrip().partition(" ")
-            options += [word, value]
-            rest = after.lstrip()
-        else:
-            break
-    return " ".join(options), rest
+    end = re.match(_OPTIONS, line).end()  # type: ignore[union-attr]  # which matches nothing too
+    return line[:end].strip(), line[end:].strip()
 
 
 def load_ipython_extension(shell: Any) -> None:  # Any: IPython's, which need not be installed

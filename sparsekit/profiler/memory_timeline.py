@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..base.lazy import computed_once
 from ..base.memory_model import LASTING, Kind, batch_of, bounds_of
-from .batches import Batches, apart_of, batches_of
 
 if TYPE_CHECKING:
     from ..base.types import Array
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from .types import KindRecord
 
 
-__all__ = ["Kind", "Lives"]
+__all__ = ["CUTTING", "Kind", "Lives"]
+
+#: Operators that choose rows of an array, or cut it in pieces.
+CUTTING = frozenset({"slice", "slice_axis", "slice_like", "_getitem", "_index", "take", "SliceChannel", "_split_v2"})
 
 
 class Lives:
@@ -44,7 +47,7 @@ class Lives:
         self.of_holding = np.array(places, np.int64)
         self.numbers = self.of_holding[columns.changes.holding]
         self.counts = columns.changes.count
-        self._batches = Batches()
+        self._batches = _Batches()
         #: Shapes of row-sparse gradients that no product wrote.
         self.apart: tuple[tuple[int, ...], ...] = ()
 
@@ -60,8 +63,8 @@ class Lives:
 
     def seen(self, kinds: Sequence[KindRecord], times: Sequence[int]) -> Lives:
         """Infer the batches, and the gradients that are made apart, from kinds of events and their numbers; return itself."""
-        self.apart = apart_of(kinds)
-        self._batches = batches_of(kinds, {kind.shape for kind in self.kinds if kind.role == "input"}, times)
+        self.apart = _apart_of(kinds)
+        self._batches = _batches_of(kinds, {kind.shape for kind in self.kinds if kind.role == "input"}, times)
         return self
 
     @computed_once
@@ -94,3 +97,69 @@ def _kinds_of(columns: Columns) -> list[Kind]:
     sizes = zip(holdings.shape.lists(), holdings.part.lists(), holdings.bytes.tolist(), strict=True)
     return [Kind(roles[place], owners[place] if roles[place] in LASTING else "", stypes[place], tuple(shape), components[place],
                  tuple(part), dtypes[place], size) for place, (shape, part, size) in enumerate(sizes)]
+
+
+class _Batches(NamedTuple):
+    """The batches of a run.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of a batch; 0 if unknown.
+    data_sets : tuple of tuple
+        Shapes of inputs that only serve to be cut into batches.
+    """
+
+    rows: int = 0
+    data_sets: tuple[tuple[int, ...], ...] = ()
+
+
+def _batches_of(kinds: Iterable[KindRecord], inputs: Iterable[tuple[int, ...]], times: Iterable[int] = repeat(1)) -> _Batches:
+    """Find the batches among what the operators of forward passes took.
+
+    Parameters
+    ----------
+    kinds : iterable of dict
+        Of the events, in the order in which each first came.
+    inputs : iterable of tuple
+        Shapes of the arrays that came in as data.
+    times : iterable of int
+        Number of events of each kind.
+
+    Returns
+    -------
+    _Batches
+        As many rows as data, or what was cut from it, had most often when something was computed of it.
+    """
+    given = {tuple(shape) for shape in inputs if shape}
+    data, cut, again = set(given), set(), set()
+    taken: dict[tuple[int, ...], int] = {}
+    for record, count in zip(kinds, times, strict=False):
+        if record["kind"] != "op" or record["lane"] != "forward":
+            continue
+        shapes = [tuple(array["shape"]) for array in record["inputs"]]
+        if record["name"] not in CUTTING:
+            for shape in shapes:
+                if shape in data:
+                    taken[shape] = taken.get(shape, 0) + count
+        elif shapes and shapes[0] in data:
+            cut.add(shapes[0])
+            made = {tuple(array["shape"]) for array in record["outputs"]}
+            pieces = {shape for shape in made if len(shape) == len(shapes[0]) and shape[1:] == shapes[0][1:]}
+            again |= pieces & {shapes[0]}
+            data |= pieces
+    counts: dict[int, int] = {}
+    for shape, uses in taken.items():
+        counts[shape[0]] = counts.get(shape[0], 0) + uses
+    rows = max(counts, key=lambda length: (counts[length], -length)) if counts else 0
+    return _Batches(rows, tuple(sorted(shape for shape in cut & given if shape in again or shape not in taken)))
+
+
+def _apart_of(kinds: Iterable[KindRecord]) -> tuple[tuple[int, ...], ...]:
+    """Shapes of row_sparse arrays of backward passes that were not made by a product.
+
+    A product writes a dense gradient in place.  Lookups do not, nor does the sum of the gradients of several uses.
+    """
+    found = {tuple(made["shape"]) for record in kinds if record["kind"] == "op" and record["lane"] == "backward"
+             and record["name"] != "dot" for made in record["outputs"] if made["stype"] == "row_sparse"}
+    return tuple(sorted(found))

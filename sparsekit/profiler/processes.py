@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import bisect
+import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..base.errors import ProfilerError, expected
-from .clocks import Answer, Offset, answers_of, difference, offset_of
 from .columns import NONE, Columns, Strings, build
 from .parts import combined, workers_of
 from .profile import Profile
+from .profile_file import read_columns, write_columns
+from .profiler import Profiler
 from .read_profile import loaded
 from .source import environment
 from .spans import Spans
@@ -22,8 +25,14 @@ from .stored import Part, Process, Stored
 if TYPE_CHECKING:
     from ..base.types import JSON, Array
     from .read_profile import Run
+    from .types import Record
 
-__all__ = ["merge", "server_profile"]
+__all__ = ["Answer", "difference", "merge", "merged", "offset_of", "server_profile", "traced"]
+
+T = TypeVar("T")
+
+#: Microseconds by which bounds of a clock may miss each other because numbers are rounded.
+SLACK = 0.01
 
 
 def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
@@ -88,6 +97,79 @@ def _taken_apart(profile: Profile, name: str, number: int) -> list[Part]:
 
 
 # --------------------------------------------------------------------------- one clock
+
+# A worker notes what the clock of a server showed within a span: when it asked, and when the answer came.  The server read its
+# clock in between, whatever the ways there and back took.  So each answer bounds the difference of the clocks from both sides,
+# by at most half of the round trip from the middle, as in the Network Time Protocol.  The bounds of several answers are put
+# together as long as they agree; clocks that drift, or a profiler that was paused, begin a new stretch.
+
+
+class Answer(NamedTuple):
+    """Bounds of what another clock is ahead of a process's own time, from one answer, or from some that agree; microseconds.
+
+    Attributes
+    ----------
+    time : float
+        When, on the own clock; of several answers when the first came.
+    low, high : float
+    """
+
+    time: float
+    low: float
+    high: float
+
+
+class Offset:
+    """What has to be added to the times of a process, stretch by stretch.
+
+    Parameters
+    ----------
+    stretches : list
+        Without any, nothing is known, and nothing is added.
+    """
+
+    def __init__(self, stretches: list[Answer]) -> None:
+        self._starts = [stretch.time for stretch in stretches]
+        self._values = [(stretch.low + stretch.high) / 2 for stretch in stretches] or [0.0]
+        #: Half of the widest bounds, in microseconds; None if nothing is known.
+        self.error: float | None = max((stretch.high - stretch.low) / 2 for stretch in stretches) if stretches else None
+
+    def at(self, time: float) -> float:
+        """What is to be added at a time."""
+        return self._values[max(0, bisect.bisect_right(self._starts, time) - 1)]
+
+
+def offset_of(answers: Iterable[Answer]) -> Offset:
+    """The offset that answers give: as few stretches as their bounds allow."""
+    stretches: list[Answer] = []
+    for time, low, high in sorted(answers):
+        if stretches and max(stretches[-1].low, low) <= min(stretches[-1].high, high) + SLACK:
+            last = stretches.pop()
+            time, (low, high) = last.time, sorted((max(last.low, low), min(last.high, high)))
+        stretches.append(Answer(time, low, high))
+    return Offset(stretches)
+
+
+def answers_of(records: Iterable[Record]) -> dict[int, list[Answer]]:
+    """What the records of a worker say of the clock of each server, in microseconds of that clock."""
+    found: dict[int, list[Answer]] = {}
+    for record in records:
+        server, shown = record["attrs"].get("server"), record["attrs"].get("shown")
+        if record["lane"] == "profiler" and type(server) is int and isinstance(shown, float):
+            start, end, there = record["start"], record["start"] + record["duration"], shown * 1e6
+            found.setdefault(server, []).append(Answer(start, there - end, there - start))
+    return found
+
+
+def difference(reference: Iterable[Answer], other: Iterable[Answer]) -> list[Answer]:
+    """Bounds of what a reference clock is ahead of another one, from one worker's answers of both; times are the other's."""
+    found = []
+    asked = list(reference)
+    for time, low, high in other:
+        near = min(asked, key=lambda answer: abs(answer.time - time), default=None)
+        if near is not None:
+            found.append(Answer(time + (low + high) / 2, near.low - high, near.high - low))
+    return found
 
 
 def _aligned(parts: list[Part]) -> list[Part]:
@@ -206,3 +288,21 @@ def _arguments_of(span: Sequence[Any]) -> dict[str, JSON]:  # Any: as above
         if value is not None:
             about[name] = value
     return about
+
+
+# --------------------------------------------------------------------------- as bytes
+
+
+def traced(function: Callable[[], T]) -> tuple[T, bytes]:
+    """Call a function under a profiler; gives its result and the profile."""
+    with Profiler() as prof:
+        result = function()
+    stream = io.BytesIO()
+    write_columns(prof._data().columns, stream)
+    return result, stream.getvalue()
+
+
+def merged(profiles: Sequence[bytes], told: Sequence[Mapping[str, Any]]) -> Profile:  # Any: plain data of servers
+    """One profile of those of workers and of what servers tell."""
+    workers = [Profile(Stored(read_columns(io.BytesIO(profile), f"profile {place}"))) for place, profile in enumerate(profiles)]
+    return merge([*workers, *map(server_profile, told)])

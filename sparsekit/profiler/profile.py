@@ -14,6 +14,7 @@ from ..base.files import written
 from ..base.formatting import counted, format_bytes, format_duration, format_percent
 from ..base.tables import folded
 from ..core import hooks
+from . import table as tables
 from .advice import advise
 from .arguments import flag, most_rows, one_of, text, whole
 from .differences import diff
@@ -23,7 +24,6 @@ from .groups import grouped
 from .parts import combined
 from .profile_file import ENDING, PAGE, check_name, write_columns
 from .run_memory import RunMemory
-from .special_tables import conversions_table, devices_table, ledger_table, transfers_table
 from .stored import Stored
 from .table import GROUPS, SORTS, Table, aggregate, totals_table
 from .torch_gradients import gradients_table
@@ -281,9 +281,9 @@ class Profile:
 
     def _special_table(self, of: str) -> Callable[[], Table]:
         data = self._data()
-        return {"ledger": lambda: ledger_table(data), "conversions": lambda: conversions_table(data.records),
-                "transfers": lambda: transfers_table(self.totals), "gradients": lambda: gradients_table(data.records),
-                "devices": lambda: devices_table(self._device_rows())}[of]
+        return {"ledger": lambda: tables.ledger_table(data), "conversions": lambda: tables.conversions_table(data.records),
+                "transfers": lambda: tables.transfers_table(self.totals), "gradients": lambda: gradients_table(data.records),
+                "devices": lambda: tables.devices_table(self._device_rows())}[of]
 
     def _device_rows(self) -> list[DeviceRow]:
         """Time on GPUs; only a profiler measures it."""

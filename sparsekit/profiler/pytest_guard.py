@@ -29,7 +29,8 @@ OPTIONS = ("capacity", "lines", "torch")
 #: Pieces of advice that a broken contract shows.
 ADVICE = 3
 
-_COLUMNS = ("test", "operators", "in operators", "peak", "densified", "first densification")
+_COLUMNS = (("test", "test", str), ("operators", "operators", format_count), ("in operators", "time", format_duration),
+            ("peak", "peak", format_bytes), ("densified", "densified", format_count), ("first densification", "first", str))
 
 
 class Mark(Protocol):
@@ -228,7 +229,5 @@ def _advice(profile: Profiler) -> list[str]:
 
 def table(rows: list[dict[str, Any]]) -> str:  # Any: as in Guard.row
     """The table at the end of a run, as text."""
-    cells = [[row["test"], format_count(row["operators"]), format_duration(row["time"]), format_bytes(row["peak"]),
-              format_count(row["densified"]), row["first"]] for row in rows]
     footer = f"{format_count(len(rows))} tests ran operators; fixtures and profilers of a test's own are not included."
-    return repr(Table(_COLUMNS, rows, cells, footer)) if rows else "No test ran operators of sparsekit or of PyTorch."
+    return repr(Table.of(rows, _COLUMNS, footer)) if rows else "No test ran operators of sparsekit or of PyTorch."

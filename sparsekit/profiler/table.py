@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..base.types import Array
+    from ..core import hooks
     from .columns import Columns
     from .group_by_line import CellMemory
-    from .types import TotalRow
+    from .stored import Stored
+    from .types import DeviceRow, Record, TotalRow
 
 
-__all__ = ["COLUMNS", "GROUPS", "SORTS", "Table", "aggregate", "totals_table"]
+__all__ = ["COLUMNS", "GROUPS", "SORTS", "Column", "Table", "aggregate", "conversions_table", "devices_table", "ledger_table",
+           "totals_table", "transfers_table"]
 
 #: What rows may be grouped by, and which fields name a row then.
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -41,15 +44,17 @@ GROUPS: dict[str, tuple[str, ...]] = {
 SORTS = {"total": "total", "self": "self", "avg": "mean", "mean": "mean", "min": "min", "max": "max",
          "count": "calls", "calls": "calls", "bytes": "bytes", "flops": "flops", "name": "name"}
 
-COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (  # Any: a number, in the unit of the column
-    ("calls", "calls", format_count), ("total", "total", format_duration), ("self", "own time", format_duration),
+#: A column: its title, the field that it shows, and what writes that.  Any: a value of the field
+Column: TypeAlias = tuple[str, str, Callable[[Any], str]]
+
+COLUMNS: tuple[Column, ...] = (
+    ("calls", "calls", format_count), ("total", "total", format_duration), ("own time", "self", format_duration),
     ("mean", "mean", format_duration), ("min", "min", format_duration), ("max", "max", format_duration),
-    ("bytes", "moved", format_bytes), ("flops", "useful FLOP", format_count),
+    ("moved", "bytes", format_bytes), ("useful FLOP", "flops", format_count),
 )
 
 #: What a cell has beside them.
-MEMORY_COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (  # Any: as above
-    ("peak", "peak memory", format_bytes), ("kept", "kept", format_bytes))
+MEMORY_COLUMNS: tuple[Column, ...] = (("peak memory", "peak", format_bytes), ("kept", "kept", format_bytes))
 
 _TITLES = {"process": "process", "name": "operator", "lane": "lane", "layer": "layer", "storage": "storage types", "line": "line",
            "cell": "cell or file"}
@@ -72,6 +77,14 @@ class Table:
                  caption: str = "") -> None:
         self.columns, self.rows, self.footer, self.caption = columns, rows, footer, caption
         self.cells = cells
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]], columns: Iterable[Column], footer: str = "",  # Any: of each field its own
+           caption: str = "") -> Table:
+        """A table of rows whose columns say what they show: a field as ``write`` has it, and nothing where that is None."""
+        shown = list(columns)
+        cells = [["" if row[name] is None else write(row[name]) for _, name, write in shown] for row in rows]
+        return cls(tuple(title for title, _, _ in shown), rows, cells, footer, caption)
 
     def __repr__(self) -> str:
         text = text_table(self.columns, self.cells)
@@ -146,8 +159,9 @@ def totals_table(columns: Columns, sort_by: str = "self", group_by: str = "op", 
     shown = found if rows is None else found[:rows]
     if len(shown) < len(found):
         footer = f"{counted(len(found) - len(shown), 'more row', 'are')} not shown. {footer}".strip()
-    titles = tuple(_TITLES[field] for field in fields) + tuple(title for _, title, _ in shown_columns)
-    return Table(titles, found, _cells(shown, fields, shown_columns), footer)
+    table = Table.of(shown, [*((_TITLES[field], field, str) for field in fields), *shown_columns], footer)
+    table.rows = found
+    return table
 
 
 def _field(row: TotalRow, name: str) -> float | str:
@@ -161,7 +175,61 @@ def _natural(value: float | str) -> Any:  # Any: a number, or a list of texts an
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", value)] if isinstance(value, str) else value
 
 
-def _cells(rows: Iterable[TotalRow], fields: tuple[str, ...],
-           columns: Iterable[tuple[str, str, Callable[[Any], str]]]) -> list[list[str]]:  # Any: as in COLUMNS
-    return [[str(_field(row, field)) for field in fields] + [write(_field(row, name)) for name, _, write in columns]
-            for row in rows]
+# --------------------------------------------------------------------------- tables about some events
+
+
+def by_shape(shape: Sequence[int]) -> str:
+    """A shape as tables write it."""
+    return " × ".join(map(str, shape))
+
+
+_SIZES: tuple[Column, ...] = (("shape", "shape", by_shape), ("bytes before", "bytes_before", format_bytes),
+                              ("bytes after", "bytes_after", format_bytes))
+
+
+def ledger_table(data: Stored) -> Table:
+    """Densifications grouped by operator, line, storage types and shape."""
+    groups: dict[hooks.Densification, int] = {}
+    for _, _, record in data.densifications:
+        groups[record] = groups.get(record, 0) + 1
+    for record, number in data.more_densifications.items():
+        groups[record] = groups.get(record, 0) + number
+    return Table.of([{**record._asdict(), "times": number} for record, number in groups.items()], [
+        ("operator", "op", str), ("kind", "kind", str), ("line", "line", str), ("from", "source", str), ("to", "target", str),
+        *_SIZES, ("times", "times", format_count), ("remedy", "remedy", str)],
+        caption="Sparse arrays that silently became dense")
+
+
+def conversions_table(records: Iterable[Record]) -> Table:
+    """Changes of storage type, by operator, line, types and shape: those that the program asks for, and others."""
+    columns: list[Column] = [(name, name, str) for name in ("operator", "line", "from", "to")]
+    columns += [*((title, title, write) for title, _, write in _SIZES), ("how", "how", str), ("times", "times", format_count)]
+    groups: dict[tuple[Any, ...], int] = {}  # Any: the columns
+    for record in records:
+        if record["lane"] == "convert" and record["kind"] == "op" and record["inputs"] and record["outputs"]:
+            source, target = record["inputs"][0], record["outputs"][0]
+            implicit = bool(record["became_dense"] or record["depth"] or record["attrs"].get("asked") is False)
+            key = (record["name"], record["line"], source["stype"], target["stype"], tuple(source["shape"]), source["bytes"],
+                   target["bytes"], "implicit" if implicit else "asked for")
+            groups[key] = groups.get(key, 0) + 1
+    rows = [dict(zip([name for name, _, _ in columns], (*key, number), strict=True)) for key, number in groups.items()]
+    return Table.of(rows, columns, caption="Changes of storage type")
+
+
+def transfers_table(totals: Iterable[TotalRow]) -> Table:
+    """Copies between devices, from and to Python, numpy and scipy, and reads of data."""
+    rows = [{**{name: row[name] for name in ("name", "lane", "calls", "bytes", "total")},
+             "rate": row["bytes"] / row["total"] * 1e6 if row["total"] else 0.0}
+            for row in totals if row["lane"] in ("transfer", "io")]
+    return Table.of(sorted(rows, key=lambda row: (-row["bytes"], row["name"])), [
+        ("transfer", "name", str), ("lane", "lane", str), ("calls", "calls", format_count), ("bytes", "bytes", format_bytes),
+        ("time", "total", format_duration), ("rate", "rate", lambda rate: f"{format_bytes(rate)}/s")],
+        caption="Bytes moved between places")
+
+
+def devices_table(rows: Sequence[DeviceRow]) -> Table:
+    """Time on GPUs, by operator and context."""
+    columns: list[Column] = [("operator", "op", str), ("context", "context", str), ("calls", "calls", format_count)]
+    columns += [(title, name, lambda milliseconds: format_duration(milliseconds * 1000))
+                for title, name in (("time", "milliseconds"), ("queuing", "queuing"))]
+    return Table.of(rows, columns, "" if rows else "No work on a GPU was measured.", "Time on GPUs")

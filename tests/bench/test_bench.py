@@ -14,12 +14,6 @@ from sparsekit.bench import harness, ranking, rows, tutorial
 from tests.sampling import some
 
 
-def contender(name, values):
-    one = harness.Contender(name, iter(values).__next__)
-    harness.take_turns([one], len(values) - 1)
-    return one
-
-
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
     monkeypatch.setattr(harness, "PAUSE", 0)
@@ -27,13 +21,14 @@ def no_pause(monkeypatch):
 
 def test_contenders_take_turns():
     order = []
-    harness.take_turns([harness.Contender(name, lambda name=name: order.append(name) or 1.0) for name in "ab"], 2, 0)
-    assert order == ["a", "b", "a", "b"]
+    measures = {name: lambda name=name: order.append(name) or len(order) for name in "ab"}
+    assert harness.take_turns(measures, 2) == {"a": [3, 5], "b": [4, 6]}
+    assert order == ["a", "b"] * 3
 
 
 def test_report_gives_medians_and_both_ratios(tmp_path):
     report = harness.Report("title", 3, ["a note"])
-    report.add("heading", "ms", [contender("own", [0, 1.0, 2.0, 3.0]), contender("rival", [0, 2.0, 8.0, 4.0])], "own")
+    report.add("heading", "ms", {"own": [1.0, 2.0, 3.0], "rival": [2.0, 8.0, 4.0]}, "own")
     rival = report.sections[0]["rows"]["rival"]
     assert (rival["median"], rival["min"], rival["max"]) == (4.0, 2.0, 8.0)
     assert rival["ratio_of_medians"] == 0.5

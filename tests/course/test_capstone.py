@@ -10,7 +10,7 @@ import pytest
 import sparsekit as mx
 from sparsekit import autograd, gluon
 from sparsekit.course import capstone, predictions
-from sparsekit.course.quizzes import quiz, quiz_questions
+from sparsekit.course.predictions import quiz, quiz_questions
 from sparsekit.profiler.turns import Comparison, Turn
 
 from .notebooks import code

@@ -13,7 +13,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.course import contents, forget, record
-from sparsekit.course.contents import read_notebook
+from tests.refresh_notebooks import read_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER = "other-notebooks.json"

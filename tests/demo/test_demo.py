@@ -21,6 +21,7 @@ from sparsekit.base.errors import DataFileError, InsufficientMemoryError, ShapeE
 from sparsekit.demo import command
 from sparsekit.demo.settings import Settings, parse
 from sparsekit.demo.variants import needed_memory
+from sparsekit.profiler import turns
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIANTS = ("dense", "sparse_input", "row_sparse")
@@ -54,7 +55,7 @@ def run(tmp_path_factory):
     """One quick run on a machine that says it is idle: status, what was printed, the folder."""
     folder = tmp_path_factory.mktemp("demo") / "made"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine, "OtherLoad", Load)
+        patch.setattr(turns, "OtherLoad", Load)
         status, said = demo("--quick", "--output", str(folder))
     return status, said, folder
 
@@ -164,7 +165,7 @@ TIME = re.compile(r"[\d.]+\s?(?:ns|µs|ms|s|min|h)\b|\bas fast\b|batches took")
 @pytest.mark.parametrize("why", ["other programs", "memory"])
 def test_times_that_are_unreliable_are_in_no_output(results, monkeypatch, tmp_path, why):
     """Whether other programs ran, or the variants do not fit into memory together; the rest depends on no number of batches."""
-    monkeypatch.setattr(machine, "OtherLoad", Load)
+    monkeypatch.setattr(turns, "OtherLoad", Load)
     monkeypatch.setattr(Load, "busy", (0,) if why == "other programs" else ())
     monkeypatch.setattr(Load, "count", 0)
     if why == "memory":
@@ -190,7 +191,7 @@ def test_times_that_are_unreliable_are_in_no_output(results, monkeypatch, tmp_pa
 
 def test_a_variant_that_does_not_fit_is_skipped_with_the_reason(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "available_memory", lambda: 460_000_000)
-    monkeypatch.setattr(machine, "OtherLoad", Load)
+    monkeypatch.setattr(turns, "OtherLoad", Load)
     folder = tmp_path / "again"
     folder.mkdir()
     (folder / "mine.txt").write_text("kept", encoding="utf-8")

@@ -15,7 +15,7 @@ import pytest
 from sparsekit.base import machine
 from sparsekit.base import progress as base_progress
 from sparsekit.base.machine import available_memory
-from sparsekit.demo import compare, progress
+from sparsekit.demo import compare, interrupt
 from sparsekit.demo.page import typical
 from sparsekit.demo.settings import Settings
 from sparsekit.demo.training import Outcome
@@ -84,10 +84,10 @@ class Terminal(io.StringIO):
 
 def test_a_log_gets_no_bar(monkeypatch):
     log = io.StringIO()
-    with progress.stage("work", 3, log) as shown:
-        shown.advance()
+    with interrupt.stage("work", 3, log) as advance:
+        advance("a beginning")
         monkeypatch.setattr(base_progress, "RELOG", -1.0)
-        shown.advance("so far so good")
+        advance("so far so good")
     assert log.getvalue() == "  work: 2 of 3, so far so good\n"
 
 
@@ -95,12 +95,12 @@ def test_a_terminal_gets_a_bar_that_goes_away(monkeypatch):
     pytest.importorskip("tqdm")
     monkeypatch.setattr(base_progress, "REDRAW", -1.0)
     terminal = Terminal()
-    with progress.stage("work", 4, terminal) as shown:
-        shown.shorten(2)
-        shown.advance("half way", 2)
+    with interrupt.stage("work", 4, terminal) as advance:
+        advance("begun")
+        advance("half way")
     said = terminal.getvalue()
     assert "work" in said
-    assert "2/2 " in said
+    assert "2/4 " in said
     assert "half way" in said
     assert said.endswith("\r")
     assert said.rstrip("\r").rpartition("\r")[2].strip() == ""
@@ -110,8 +110,8 @@ def test_a_terminal_without_tqdm_gets_nothing(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setattr(base_progress, "REDRAW", -1.0)
     terminal = Terminal()
-    with progress.stage("work", 4, terminal) as shown:
-        shown.advance("half way", 2)
+    with interrupt.stage("work", 4, terminal) as advance:
+        advance("half way")
     assert terminal.getvalue() == ""
 
 
@@ -190,7 +190,7 @@ def test_what_other_programs_use_is_all_work_but_our_own(tmp_path):
     stat.write_text("cpu  0 0 0 5 5 0 0 0 0 0\n", encoding="ascii")
     load = machine.OtherLoad(tmp_path)
     time.sleep(0.05)
-    stat.write_text(f"cpu  {100 * ticks} 0 0 900 5 0 0 0 0 0\n", encoding="ascii")
+    stat.write_text(f"cpu  {60 * ticks} 0 0 900 5 0 0 {40 * ticks} 0 0\n", encoding="ascii")
     found = load.cores()
     assert found is not None
     assert 100 < found < 100 / 0.05

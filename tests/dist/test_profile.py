@@ -13,8 +13,7 @@ from sparsekit.dist.client import Client
 from sparsekit.dist.messages import KeySpec, Push
 from sparsekit.dist.partition import Partition, dealt
 from sparsekit.dist.transport import LocalCluster
-from sparsekit.profiler.clocks import Answer, difference, offset_of
-from sparsekit.profiler.processes import server_profile
+from sparsekit.profiler.processes import Answer, difference, offset_of, server_profile
 
 ROWS, WIDTH, STEPS = 5000, 4, 5
 

@@ -105,7 +105,6 @@ EXCUSED = {
     "job_folder": "a folder within the cluster's, which goes with it or when the next cluster starts",
     "_at_work": "whether a recorder notes what its thread runs in PyTorch",
     "unseen": "PyTorch's modes, by PyTorch's own managers",
-    "before_leaving": "os._exit, in a command that an interrupt ends",
     "recording_torch": "a finder of imports, in a command that an interrupt ends",
     "locked": "the lock of a file, which the system lets go when the file is dropped",
     "joined": "a process that ends with the block",

@@ -6,9 +6,21 @@ import itertools
 
 import pytest
 
-from sparsekit.figures.palette import DARK, INKS, KINDS, LIGHT, MEANING, contrast, letters_on, series
+from sparsekit.figures.palette import DARK, INKS, KINDS, LIGHT, MEANING, letters_on, series
 
 THEMES = pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
+
+
+def _luminance(color):
+    channels = (int(color[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    """The contrast ratio of two colours (``#rrggbb``), 1 to 21, as the Web Content Accessibility Guidelines 2 define it."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
 
 
 @THEMES

@@ -13,9 +13,9 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import ParameterError, ShapeError, UnknownNameError
 from sparsekit.figures import monitor
-from sparsekit.figures.image import grey_png
 from sparsekit.figures.marks import Raster, Rect
 from sparsekit.figures.row_age import row_age_figure
+from sparsekit.figures.svg import grey_png
 
 
 @pytest.mark.parametrize("hybrid", [False, True])

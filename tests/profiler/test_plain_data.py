@@ -66,7 +66,7 @@ def test_what_an_operator_makes_and_frees_inside_is_a_temporary(library):
 
 MILLION = """
 import sparsekit as mx
-from sparsekit.profiler.memory import process_bytes
+from sparsekit.base.platform import process_bytes
 from sparsekit.profiler.profiler import cost_of_event
 x = mx.nd.ones((4, 4))
 cost_of_event(True)

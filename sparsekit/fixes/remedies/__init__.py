@@ -6,11 +6,10 @@ from . import csr_input
 from . import row_sparse
 from . import optimizer
 from . import zero_keeping
-from . import torch_input
 from . import torch_layers
 from . import torch_parameters
 # isort: on
 from .base import Look, Remedy, remedies
 
-__all__ = ["Look", "Remedy", "csr_input", "optimizer", "remedies", "row_sparse", "torch_input", "torch_layers",
-           "torch_parameters", "zero_keeping"]
+__all__ = ["Look", "Remedy", "csr_input", "optimizer", "remedies", "row_sparse", "torch_layers", "torch_parameters",
+           "zero_keeping"]

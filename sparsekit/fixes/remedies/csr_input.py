@@ -1,4 +1,4 @@
-"""Batches stay csr: the conversion to a dense array is left out."""
+"""Batches stay sparse: the conversion to a dense array, or to a strided tensor of PyTorch, is left out."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from ..candidate import Candidate
 from ..source import Source
 from .base import Look, Remedy, at, constant, named
 
-__all__ = ["CsrInput"]
+__all__ = ["CsrInput", "CsrTensor"]
 
 #: Methods that make a dense array of a sparse one, of this library and of scipy.
 _DENSE = ("toarray", "todense")
+
+#: Sparse layouts that products of PyTorch take.
+_SPARSE = ("csr", "coo", "row_sparse")
 
 
 class CsrInput(Remedy):
@@ -57,3 +60,28 @@ def _as_csr(source: Source, call: ast.Call) -> str:
     rest = [source.text_of(one) for one in call.args[1:]]
     rest += [f"{one.arg}={source.text_of(one.value)}" for one in call.keywords]
     return f"{source.text_of(call.func.value)}.sparse.csr_matrix({', '.join([source.text_of(given.func.value), *rest])})"
+
+
+# --------------------------------------------------------------------------- PyTorch
+
+
+class CsrTensor(Remedy):
+    """Leave ``to_dense()`` of a sparse tensor out."""
+
+    name = "sparse input kept (PyTorch)"
+    of_torch = True
+    rules = ("repeated_conversion", "became_dense")
+
+    def find(self, look: Look) -> Iterator[Candidate]:
+        """One candidate for each conversion that the step makes."""
+        lines = [record["line"] for record in look.profile.records if record["name"] in ("aten::to_dense", "aten::_to_dense")
+                 and record["inputs"] and record["inputs"][0]["stype"] in _SPARSE]
+        for source, call in look.calls_at(_to_dense, lines) if lines else ():
+            assert isinstance(call.func, ast.Attribute)
+            kept = source.text_of(call.func.value)
+            yield Candidate(self.name, f"{kept} instead of {source.text_of(call)}", at(source, call),
+                            (source.replace(call, kept),))
+
+
+def _to_dense(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and named(call) == "to_dense" and not call.args and not call.keywords

@@ -79,9 +79,9 @@ def _file_of(name: str) -> str:
     """
     file = _FILE_OF.get(name)
     if file is None and name.endswith("_step"):
-        file = next((one for one in STEPS if name in kernels_of(one)), None)
+        file = next((candidate for candidate in STEPS if name in kernels_of(candidate)), None)
     if file is None:
-        raise UnknownNameError.of("kernel", name, [known for one in FILES for known in kernels_of(one)])
+        raise UnknownNameError.of("kernel", name, [kernel for candidate in FILES for kernel in kernels_of(candidate)])
     return file
 
 
@@ -129,8 +129,8 @@ stand_ins: dict[str, Kernels] = {}
 
 def for_device(device: str) -> Kernels:
     """The kernels of ``"cpu"`` or ``"gpu"``; the latter imports cupy."""
-    found = _loaded.get(device)
-    if found is None:
+    kernels = _loaded.get(device)
+    if kernels is None:
         if device in HOST and device != "cpu":
             return for_device("cpu")
         if device in stand_ins:
@@ -138,8 +138,8 @@ def for_device(device: str) -> Kernels:
         # The cast: cupy has no types.
         xp = NUMPY if device == "cpu" else cast("ArrayModule", load(f"{__name__}.gpu.arrays").Arrays())
         # The cast: __getattr__ declares no kernels.
-        found = _loaded[device] = cast("Kernels", DeviceKernels(device, xp))
-    return found
+        kernels = _loaded[device] = cast("Kernels", DeviceKernels(device, xp))
+    return kernels
 
 
 def _folder(device: str) -> str:

@@ -77,8 +77,8 @@ def _(k: Kernels, attrs: Attrs) -> Array:
     start, step = attrs["start"], attrs["step"]
     if np.dtype(attrs["dtype_"]).kind in "iu":
         start, step = int(start), int(step)  # as in MXNet; the number of values is computed from the unrounded attributes
-    made = start + step * k.xp.arange(_count(attrs))
-    return k.xp.repeat(made, attrs["repeat"]).astype(attrs["dtype_"])
+    values = start + step * k.xp.arange(_count(attrs))
+    return k.xp.repeat(values, attrs["repeat"]).astype(attrs["dtype_"])
 
 
 arange.gradient(lambda F, g, out, attrs, want: ())

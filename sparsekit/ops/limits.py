@@ -27,11 +27,11 @@ def check_gradient(name: str, data: ArrayObject) -> None:
         check_room(f"the gradient of {name} for a {data.stype} array", tuple(data.shape), data.dtype)
 
 
-def dense_of(k: Kernels, store: Store, what: str) -> Array:
+def dense_of(k: Kernels, store: Store, label: str) -> Array:
     """A dense array of the store, within the limit; a dense store is returned as it is."""
     if not isinstance(store, (CSR, RowSparse)):
         return store
-    check_room(what, store.shape, store.dtype)
+    check_room(label, store.shape, store.dtype)
     return densify(store, k.xp)
 
 
@@ -39,18 +39,18 @@ def dense_inside(k: Kernels, store: Store, name: str) -> Array:
     """As ``dense_of``, in a kernel whose result is not that dense array: noted in the ledger."""
     if not isinstance(store, (CSR, RowSparse)):
         return store
-    what = label_of(name)
-    reason = f"{what} works on a dense copy of a {store.stype} array of shape {tuple(store.shape)}"
-    remedy = f"give {what} arrays of equal shapes and storage types, or convert once with tostype('default') before"
-    check_room(what, store.shape, store.dtype)
-    made: Array = written_dense(name, store, k, reason, remedy=remedy)
-    return made
+    label = label_of(name)
+    reason = f"{label} works on a dense copy of a {store.stype} array of shape {tuple(store.shape)}"
+    remedy = f"give {label} arrays of equal shapes and storage types, or convert once with tostype('default') before"
+    check_room(label, store.shape, store.dtype)
+    dense: Array = written_dense(name, store, k, reason, remedy=remedy)
+    return dense
 
 
-def filled(k: Kernels, store: Sparse, what: str, function: Callable[[Array], Array]) -> Array:
+def filled(k: Kernels, store: Sparse, label: str, function: Callable[[Array], Array]) -> Array:
     """Apply ``function`` with f(0) != 0 to every element of a sparse store; computed once for all absent elements."""
     absent, values = function(k.xp.zeros(1, store.dtype)), function(store.data)
-    check_room(what, store.shape, values.dtype)
+    check_room(label, store.shape, values.dtype)
     out = k.xp.empty(store.shape, values.dtype)
     out.fill(absent[0])
     if isinstance(store, CSR):

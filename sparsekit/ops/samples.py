@@ -52,11 +52,11 @@ def scalars(*values: float, low: float = -2.0, high: float = 2.0) -> Callable[[]
 
 def matmul() -> Samples:
     """Every transposition and hint of a product of (4, 5) and (5, 3)."""
-    found: Samples = []
+    cases: Samples = []
     for turn_left in (False, True):
         for turn_right in (False, True):
             for hint in (None, "default", "row_sparse", "csr"):
                 left, right = grid(4, 5), grid(5, 3, seed=1)
-                found.append(([left.T.copy() if turn_left else left, right.T.copy() if turn_right else right],
+                cases.append(([left.T.copy() if turn_left else left, right.T.copy() if turn_right else right],
                               {"transpose_a": turn_left, "transpose_b": turn_right, "forward_stype": hint}))
-    return found
+    return cases

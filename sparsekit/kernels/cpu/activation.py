@@ -35,17 +35,17 @@ def _normal(value):
     """
     size = abs(value) * _ROOT_HALF
     part = np.float32(1) / (np.float32(1) + np.float32(0.5) * size)
-    made = np.float32(0.17087277)
-    made = made * part - np.float32(0.82215223)
-    made = made * part + np.float32(1.48851587)
-    made = made * part - np.float32(1.13520398)
-    made = made * part + np.float32(0.27886807)
-    made = made * part - np.float32(0.18628806)
-    made = made * part + np.float32(0.09678418)
-    made = made * part + np.float32(0.37409196)
-    made = made * part + np.float32(1.00002368)
-    made = made * part - np.float32(1.26551223)
-    beyond = np.float32(0.5) * part * _exp(made - size * size)
+    polynomial = np.float32(0.17087277)
+    polynomial = polynomial * part - np.float32(0.82215223)
+    polynomial = polynomial * part + np.float32(1.48851587)
+    polynomial = polynomial * part - np.float32(1.13520398)
+    polynomial = polynomial * part + np.float32(0.27886807)
+    polynomial = polynomial * part - np.float32(0.18628806)
+    polynomial = polynomial * part + np.float32(0.09678418)
+    polynomial = polynomial * part + np.float32(0.37409196)
+    polynomial = polynomial * part + np.float32(1.00002368)
+    polynomial = polynomial * part - np.float32(1.26551223)
+    beyond = np.float32(0.5) * part * _exp(polynomial - size * size)
     return beyond if value < np.float32(0) else np.float32(1) - beyond
 
 
@@ -74,19 +74,19 @@ def _gelu_backward(above, data, out, start, stop):
 
 
 @kernel
-def _softmax_backward(above, made, out, start, stop):
+def _softmax_backward(above, result, out, start, stop):
     for row in range(start, stop):
-        total = dot_in_order(above[row], made[row])
-        for column in range(made.shape[1]):
-            out[row, column] = made[row, column] * (above[row, column] - total)
+        total = dot_in_order(above[row], result[row])
+        for column in range(result.shape[1]):
+            out[row, column] = result[row, column] * (above[row, column] - total)
 
 
 @kernel
-def _log_softmax_backward(above, made, out, start, stop):
+def _log_softmax_backward(above, result, out, start, stop):
     for row in range(start, stop):
         total = sum_in_order(above[row])
-        for column in range(made.shape[1]):
-            out[row, column] = above[row, column] - _exp(made[row, column]) * total
+        for column in range(result.shape[1]):
+            out[row, column] = above[row, column] - _exp(result[row, column]) * total
 
 
 @kernel(fastmath=FREE_ORDER)
@@ -108,10 +108,10 @@ def _layer_norm_backward(above, data, gamma, mean, share, out, scale, offset, st
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def _relu_slope(above, made, out, start, stop):
-    above, made, out = above[start:stop], made[start:stop], out[start:stop]
-    for place in range(made.shape[0]):
-        value = made[place]
+def _relu_slope(above, result, out, start, stop):
+    above, result, out = above[start:stop], result[start:stop], out[start:stop]
+    for place in range(result.shape[0]):
+        value = result[place]
         slope = above[place] * np.float32(value > np.float32(0))
         out[place] = slope if value == value else value  # nan stays what it is
 

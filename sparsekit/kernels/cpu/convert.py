@@ -22,19 +22,19 @@ def _bits(dense):
 @kernel
 def _count_rows(dense, counts, start, stop):
     for row in range(start, stop):
-        found = 0
+        count = 0
         for column in range(dense.shape[1]):
-            found += dense[row, column] != 0
-        counts[row] = found
+            count += dense[row, column] != 0
+        counts[row] = count
 
 
 @kernel
 def _fill_rows(dense, bits, indptr, data, indices, start, stop):
     width, one = dense.shape[1], np.uint64(1)
-    whole = width // BLOCK * BLOCK
+    blocked = width // BLOCK * BLOCK
     for row in range(start, stop):
         place, column = np.uint64(indptr[row]), 0
-        while column < whole:
+        while column < blocked:
             together = bits[row, column]
             for other in range(1, BLOCK):
                 together |= bits[row, column + other]
@@ -44,7 +44,7 @@ def _fill_rows(dense, bits, indptr, data, indices, start, stop):
                         data[place], indices[place] = dense[row, other], other
                         place += one
             column += BLOCK
-        for other in range(whole, width):
+        for other in range(blocked, width):
             if dense[row, other] != 0:
                 data[place], indices[place] = dense[row, other], other
                 place += one

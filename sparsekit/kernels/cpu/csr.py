@@ -311,10 +311,10 @@ def _grouped_shared(shared_state, data, indptr, starts, places, right, rows, col
 
 def _dot_grouped(data, indices, indptr, right, columns):
     """csrᵀ · right by sorting the entries: 32 bytes of working memory for each stored value."""
-    found, starts, places = group_columns(indices)
-    out = np.empty((found.shape[0], right.shape[1]), data.dtype)
+    occurring, starts, places = group_columns(indices)
+    out = np.empty((occurring.shape[0], right.shape[1]), data.dtype)
     share(_grouped_shared, data, indptr, starts, places, right, scratch("rows", data.shape[0]), columns, out)
-    return found, out
+    return occurring, out
 
 
 @kernel(fastmath={"contract"})
@@ -506,21 +506,21 @@ def _dot_summed(data, indices, indptr, right, columns):
     held, bits = take_clean("sums", room, data.dtype, -0.0), take_clean("seen", size, _WORD, 0)
     sums, seen, second, marks = held[: columns * width].reshape(columns, width), bits[:size], held[:0].reshape(0, 1), _NO_MARKS
     if halves:
-        more = take_clean("second", room, data.dtype, -0.0)
-        second = more[:columns].reshape(columns, 1)
+        spare = take_clean("second", room, data.dtype, -0.0)
+        second = spare[:columns].reshape(columns, 1)
     elif marked := _bytes_for(columns, stored):
-        more = take_clean("marks", marked, _MARK, 0)
-        marks = more[:marked]
+        spare = take_clean("marks", marked, _MARK, 0)
+        marks = spare[:marked]
     words = np.empty(1 + (worker_count() if _for_several.py_func(stored, width) else 1), np.int64)
     ends = np.empty_like(words)
     share(_sum_and_mark_shared, data, indices, indptr, right, sums, second, marks, seen, words, ends)
-    found, out = np.empty(ends[-1], np.int64), np.empty((ends[-1], width), data.dtype)
-    share(_list_columns_shared, words, ends, sums, second, seen, stored, found, out)
+    occurring, out = np.empty(ends[-1], np.int64), np.empty((ends[-1], width), data.dtype)
+    share(_list_columns_shared, words, ends, sums, second, seen, stored, occurring, out)
     give_back("sums", held)
     give_back("seen", bits)
     if halves or marks is not _NO_MARKS:
-        give_back("second" if halves else "marks", more)
-    return found, out
+        give_back("second" if halves else "marks", spare)
+    return occurring, out
 
 
 def _dot_ranked(data, indices, indptr, right):
@@ -565,8 +565,8 @@ def csr_transposed_dot_rows(data, indices, indptr, right, columns):
     """
     if data.dtype is _HALF or right.dtype is _HALF:
         wide = np.result_type(data.dtype, np.float32)
-        found, out = csr_transposed_dot_rows(data.astype(wide), indices, indptr, right.astype(np.float32), columns)
-        return found, out.astype(data.dtype)
+        occurring, out = csr_transposed_dot_rows(data.astype(wide), indices, indptr, right.astype(np.float32), columns)
+        return occurring, out.astype(data.dtype)
     stored, width = data.shape[0], right.shape[1]
     way = _transposed_way(stored, columns * width, width, data.dtype, lambda: _words_of_bits(indices))
     if way == "grouped" and width == 1 and stored > STREAMED and worker_count() <= FEW:

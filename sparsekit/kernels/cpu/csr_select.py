@@ -258,19 +258,19 @@ def csr_argmax(data, indices, indptr, columns, largest, out):
     """Column of the largest or smallest element of each row, absent zeros among them; of equal ones the first, nan first."""
     for row in range(indptr.shape[0] - 1):
         place, end = indptr[row], indptr[row + 1]
-        found, best, absent = np.int64(-1), data.dtype.type(0), np.int64(0)
+        best_column, best, absent = np.int64(-1), data.dtype.type(0), np.int64(0)
         while place < end:
             value, column = data[place], indices[place]
             if absent == column:
                 absent += 1
             if value != value:
-                found, best = column, value
+                best_column, best = column, value
                 break
-            if found < 0 or (value > best if largest else value < best):
-                found, best = column, value
+            if best_column < 0 or (value > best if largest else value < best):
+                best_column, best = column, value
             place += 1
         zero = data.dtype.type(0)
-        if best == best and absent < columns and (found < 0 or (best < zero if largest else best > zero)
-                                                  or (best == zero and absent < found)):
-            found = absent
-        out[row] = found
+        if best == best and absent < columns and (best_column < 0 or (best < zero if largest else best > zero)
+                                                  or (best == zero and absent < best_column)):
+            best_column = absent
+        out[row] = best_column

@@ -43,10 +43,10 @@ def _returned(name, *arrays):
 
     A step with several products of one csr matrix asks for the same groups and ranks several times.
     """
-    given, returned = _latest.calls.pop(name, ((), None))
-    if len(given) != len(arrays) or not all(map(np.array_equal, given, arrays)):
+    previous, returned = _latest.calls.pop(name, ((), None))
+    if len(previous) != len(arrays) or not all(map(np.array_equal, previous, arrays)):
         return None
-    _latest.calls[name] = given, returned
+    _latest.calls[name] = previous, returned
     return returned
 
 
@@ -146,9 +146,9 @@ def group_columns(indices):
     ``indices`` (n,), not negative; returns int64 (distinct,), and uint64 (distinct + 1,) and (n,) in working
     memory that lasts until the calling thread groups again.
     """
-    found = _returned("group_columns", indices)
-    if found is not None:
-        return found[0].copy(), *found[1:]
+    groups = _returned("group_columns", indices)
+    if groups is not None:
+        return groups[0].copy(), *groups[1:]
     count = indices.shape[0]
     room = scratch("group", 3 * count + 1)
     keys, places = _sorted(indices, room[:count], room[count: 2 * count])
@@ -158,9 +158,9 @@ def group_columns(indices):
     starts = room[2 * count: 3 * count + 1]
     # A copy by numpy, whose memory has huge pages: page faults in numba's took half the time of a large call.
     columns = keys[: _groups(keys, starts)].view(np.int64).copy()
-    found = columns, starts[: columns.shape[0] + 1], places
-    _remember("group_columns", (columns.copy(), *found[1:]), indices)
-    return found
+    groups = columns, starts[: columns.shape[0] + 1], places
+    _remember("group_columns", (columns.copy(), *groups[1:]), indices)
+    return groups
 
 
 def distinct(indices):
@@ -169,8 +169,8 @@ def distinct(indices):
         first = np.ones(indices.shape[0], bool)
         np.not_equal(indices[1:], indices[:-1], out=first[1:])
         return indices[first]
-    found = unique_with_rank(indices) if _words_of_bits(indices) else group_columns(indices)
-    return found[0].astype(indices.dtype, copy=False)
+    groups = unique_with_rank(indices) if _words_of_bits(indices) else group_columns(indices)
+    return groups[0].astype(indices.dtype, copy=False)
 
 
 @kernel
@@ -221,34 +221,34 @@ def unique_with_rank(indices):
         ranks = np.empty(count, np.int64)
         _write_ranks(starts, places, ranks)
         return columns, ranks
-    found = _returned("unique_with_rank", indices)
-    if found is None:
+    result = _returned("unique_with_rank", indices)
+    if result is None:
         seen, before = np.zeros(words, np.uint64), np.empty(words, np.int32)
         columns, ranks = np.empty(_bits_before(indices, seen, before), np.int64), np.empty(count, np.int64)
         _write_ranks_by_bits(indices, seen, before, columns, ranks)
         _remember("unique_with_rank", (columns, ranks), indices)
-        found = columns, ranks
-    return found[0].copy(), found[1]
+        result = columns, ranks
+    return result[0].copy(), result[1]
 
 
 @kernel
 def _write_ranks_by_bits(values, seen, before, columns, ranks):
-    one, six, rest = np.uint64(1), np.uint64(6), np.uint64(63)
+    one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
     for place in range(values.shape[0]):
         value = np.uint64(values[place])
-        rank = before[value >> six] + one_bits(seen[value >> six] & ((one << (value & rest)) - one))
+        rank = before[value >> six] + one_bits(seen[value >> six] & ((one << (value & low)) - one))
         columns[rank], ranks[place] = values[place], rank
 
 
 @kernel
 def _ranks_by_bits(rows, ascending, limit, ranks):
     """``row_ranks`` with a bit for each value below ``limit``, and how many are set before each word of bits."""
-    one, six, rest = np.uint64(1), np.uint64(6), np.uint64(63)
+    one, six, low = np.uint64(1), np.uint64(6), np.uint64(63)
     seen, before = np.zeros((limit >> 6) + 1, np.uint64), np.empty((limit >> 6) + 1, np.int32)
     _bits_before(ascending, seen, before)
     for place in range(rows.shape[0]):
         row = np.uint64(rows[place])
-        word, bit = seen[row >> six], one << (row & rest)
+        word, bit = seen[row >> six], one << (row & low)
         ranks[place] = before[row >> six] + one_bits(word & (bit - one)) if word & bit else -1
 
 

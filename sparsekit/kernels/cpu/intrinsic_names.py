@@ -186,8 +186,8 @@ def carry_over(address, count, sums):
 
 def _product(one, other):
     """The product of two numbers without carries."""
-    found = 0
+    product = 0
     for bit in range(int(other).bit_length()):
         if int(other) >> bit & 1:
-            found ^= int(one) << bit
-    return found
+            product ^= int(one) << bit
+    return product

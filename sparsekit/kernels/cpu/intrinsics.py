@@ -82,7 +82,7 @@ def add_eight(typing_context: BaseContext, totals: types.Type, place: types.Type
         eight = ir.VectorType(arguments[4].type, 8)
         where, origin = [builder.bitcast(_where(context, builder, kind, *arguments[first: first + 2]), eight.as_pointer())
                          for first in (0, 2)]
-        total, values = [builder.load(one, align=kind.dtype.bitwidth // 8) for one in (where, origin)]
+        total, values = [builder.load(pointer, align=kind.dtype.bitwidth // 8) for pointer in (where, origin)]
         factors = ir.Constant(eight, ir.Undefined)
         for number in range(8):
             factors = builder.insert_element(factors, arguments[4], _status(number))
@@ -99,7 +99,7 @@ def add_eight(typing_context: BaseContext, totals: types.Type, place: types.Type
 
 def _in_order(context: CPUContext, builder: ir.IRBuilder, kinds: Sequence[types.Type], vectors: Sequence[ir.Value]) -> ir.Value:
     """The sum over the products of vectors' elements."""
-    arrays = [context.make_array(kind)(context, builder, one) for kind, one in zip(kinds, vectors, strict=True)]
+    arrays = [context.make_array(kind)(context, builder, vector) for kind, vector in zip(kinds, vectors, strict=True)]
     size, element = cgutils.unpack_tuple(builder, arrays[0].shape)[0], arrays[0].data.type.pointee
     align = kinds[0].dtype.bitwidth // 8  # type: ignore[attr-defined]  # of an array
 
@@ -110,21 +110,21 @@ def _in_order(context: CPUContext, builder: ir.IRBuilder, kinds: Sequence[types.
 
     lanes = intrinsic_names.LANES
     done = builder.and_(size, size.type(-lanes))
-    found = ir.Constant(ir.VectorType(element, lanes), [0.0] * lanes)
-    totals = cgutils.alloca_once(builder, found.type)
-    builder.store(found, totals)
+    sums = ir.Constant(ir.VectorType(element, lanes), [0.0] * lanes)
+    totals = cgutils.alloca_once(builder, sums.type)
+    builder.store(sums, totals)
     with cgutils.for_range_slice(builder, size.type(0), done, size.type(lanes)) as (place, _):
         add(totals, place)
     while lanes > 1:
-        lanes, found = lanes // 2, builder.load(totals)
+        lanes, sums = lanes // 2, builder.load(totals)
         if lanes > 1:
-            found = builder.fadd(*[
-                builder.shuffle_vector(found, found, ir.Constant(ir.VectorType(_status, lanes), list(places)))
+            sums = builder.fadd(*[
+                builder.shuffle_vector(sums, sums, ir.Constant(ir.VectorType(_status, lanes), list(places)))
                 for places in (range(lanes), range(lanes, 2 * lanes))])
         else:
-            found = builder.fadd(*[builder.extract_element(found, _status(place)) for place in range(2)])
-        totals = cgutils.alloca_once(builder, found.type)
-        builder.store(found, totals)
+            sums = builder.fadd(*[builder.extract_element(sums, _status(place)) for place in range(2)])
+        totals = cgutils.alloca_once(builder, sums.type)
+        builder.store(sums, totals)
         with builder.if_then(builder.icmp_unsigned("!=", builder.and_(size, size.type(lanes)), size.type(0))):
             add(totals, done)
         done = builder.and_(size, size.type(-lanes))
@@ -267,8 +267,8 @@ def put_up(typing_context: BaseContext, body: Any, arguments: types.Tuple) -> In
     body.dispatcher.get_call_template(wanted, {})  # compiles for these types, beside others that it may have been compiled for
     inner = body.dispatcher.overloads[wanted].signature
 
-    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]) -> ir.Value:
-        packed = cgutils.alloca_once_value(builder, given[1])
+    def generate(context: CPUContext, builder: ir.IRBuilder, signature: Signature, operands: Sequence[ir.Value]) -> ir.Value:
+        packed = cgutils.alloca_once_value(builder, operands[1])
         compiled = body.dispatcher.overloads[inner.args]
         context.active_code_library.add_linking_library(compiled.library)
         name = builder.module.get_unique_name(f"{builder.function.name}.piece")
@@ -280,7 +280,8 @@ def put_up(typing_context: BaseContext, body: Any, arguments: types.Tuple) -> In
         callee = context.declare_function(builder.module, compiled.fndesc)
         status, _ = context.call_conv.call_function(within, callee, inner.return_type, inner.args, values)
         within.ret(status.code)
-        return context.make_tuple(builder, signature.return_type, [builder.ptrtoint(one, _word) for one in (function, packed)])
+        return context.make_tuple(
+            builder, signature.return_type, [builder.ptrtoint(pointer, _word) for pointer in (function, packed)])
 
     return types.UniTuple(types.int64, 2)(body, arguments), generate
 
@@ -332,16 +333,16 @@ def carry_over(typing_context: BaseContext, address: types.Type, count: types.Ty
         product = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.pclmulqdq")
         source = builder.inttoptr(arguments[0], pair.as_pointer())
         sums = builder.bitcast(_where(context, builder, signature.args[2], arguments[2], _word(0)), pair.as_pointer())
-        held = [cgutils.alloca_once_value(builder, builder.load(builder.gep(sums, [_word(one)]), align=1)) for one in four]
+        held = [cgutils.alloca_once_value(builder, builder.load(builder.gep(sums, [_word(lane)]), align=1)) for lane in four]
         factors = pair([_word(factor) for factor in intrinsic_names.FOUR_PAIRS_ON])
         with cgutils.for_range(builder, builder.sub(arguments[1], _word(1))) as loop:
             start = builder.mul(builder.add(loop.index, _word(1)), _word(4))
-            for one in four:
-                low, high = (builder.call(product, [builder.load(held[one]), factors, _byte(which)]) for which in (0x00, 0x11))
-                following = builder.load(builder.gep(source, [builder.add(start, _word(one))]), align=1)
-                builder.store(builder.xor(builder.xor(low, high), following), held[one])
-        for one in four:
-            builder.store(builder.load(held[one]), builder.gep(sums, [_word(one)]), align=1)
+            for lane in four:
+                low, high = (builder.call(product, [builder.load(held[lane]), factors, _byte(which)]) for which in (0x00, 0x11))
+                following = builder.load(builder.gep(source, [builder.add(start, _word(lane))]), align=1)
+                builder.store(builder.xor(builder.xor(low, high), following), held[lane])
+        for lane in four:
+            builder.store(builder.load(held[lane]), builder.gep(sums, [_word(lane)]), align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, sums), generate

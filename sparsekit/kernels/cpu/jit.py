@@ -85,8 +85,8 @@ def apart(name: str, work: Callable[[], T], module: str = "") -> T:
 
     try:
         imported = getattr(getattr(sys.modules.get(module), "__spec__", None), "_initializing", False)
-        made: T = timed() if imported or outer is not None else undisturbed(timed)
-        return made
+        result: T = timed() if imported or outer is not None else undisturbed(timed)
+        return result
     finally:
         if outer is None:
             for entry in times:
@@ -113,11 +113,11 @@ def _reason() -> str:
         return "SPARSEKIT_KERNELS is numpy" if asked == "numpy" else ""
     if not is_installed("numba"):
         return "numba is not installed"
-    found = _numba_or_why()
-    if not isinstance(found, str):
+    outcome = _numba_or_why()
+    if not isinstance(outcome, str):
         return ""
-    warn_user(f"Kernels in numpy are used, which are slower, since {found}.  {_INSTALL}", RuntimeWarning)
-    return found
+    warn_user(f"Kernels in numpy are used, which are slower, since {outcome}.  {_INSTALL}", RuntimeWarning)
+    return outcome
 
 
 def numba() -> ModuleType:
@@ -128,10 +128,10 @@ def numba() -> ModuleType:
     MissingPackageError
         If it is not installed, too old, or does not work with the other packages.
     """
-    found = _numba_or_why()
-    if isinstance(found, str):
-        raise MissingPackageError(f"Kernels cannot be compiled, since {found}.", hint=_INSTALL)
-    return found
+    outcome = _numba_or_why()
+    if isinstance(outcome, str):
+        raise MissingPackageError(f"Kernels cannot be compiled, since {outcome}.", hint=_INSTALL)
+    return outcome
 
 
 def _numba_or_why() -> ModuleType | str:
@@ -230,34 +230,34 @@ class Kernel:
                     self.dispatcher = self._prepared()
                 return self.dispatcher
 
-        found: Callable[..., Any] = prepare() if _within.times is not None else undisturbed(prepare)  # Any: the same
-        return found
+        dispatcher: Callable[..., Any] = prepare() if _within.times is not None else undisturbed(prepare)  # Any: the same
+        return dispatcher
 
     def _prepared(self) -> Callable[..., Any]:  # Any: the same
         module = numba()
         if module.config.DISABLE_JIT:
             return self._interpreted
         kept = load("sparsekit.kernels.cpu.kept")  # with what only a compiled kernel needs
-        made = module.njit(**{"nogil": True, **self.targetoptions, "cache": False})(self.py_func)
+        jitted = module.njit(**{"nogil": True, **self.targetoptions, "cache": False})(self.py_func)
         if self.targetoptions.get("cache", True):
-            made._cache = kept.Kept(self.py_func)
-        compile_signature, name = made.compile, self.py_func.__name__
+            jitted._cache = kept.Kept(self.py_func)
+        compile_signature, name = jitted.compile, self.py_func.__name__
 
         def compile_and_tell(signature: tuple[Type, ...]) -> Callable[..., Any]:  # Any: what the function takes and gives
             kinds = _leaves(signature, module.types.BaseTuple)
             if any(isinstance(kind, module.types.Array) and not kind.mutable for kind in kinds):
                 raise _ReadOnly
-            known = made.overloads.get(signature)
-            if known is not None:  # numba asks twice for a kernel that another one calls
-                again: Callable[..., Any] = known.entry_point  # Any: the same
+            earlier = jitted.overloads.get(signature)
+            if earlier is not None:  # numba asks twice for a kernel that another one calls
+                again: Callable[..., Any] = earlier.entry_point  # Any: the same
                 return again
             compiled: Callable[..., Any] = apart(  # Any: the same
                 name, lambda: compile_signature(signature), self.py_func.__module__)
             kept.warn_if_not_kept()
             return compiled
 
-        made.compile = compile_and_tell
-        dispatcher: Callable[..., Any] = made  # Any: the same
+        jitted.compile = compile_and_tell
+        dispatcher: Callable[..., Any] = jitted  # Any: the same
         return dispatcher
 
     def _interpreted(self, *arguments: object) -> Any:  # Any: what the function gives
@@ -296,9 +296,9 @@ class Kernel:
             refused = _has_halves(arguments) if isinstance(error, NotImplementedError) else _refused(error)
             if not refused and not isinstance(error, _ReadOnly):
                 raise
-            made: int = self(*arguments)  # it has not run, and takes more this way
+            result: int = self(*arguments)  # it has not run, and takes more this way
             then()
-            return made
+            return result
 
     def __call__(self, *arguments: object) -> Any:  # object, Any: what the function takes and gives
         """Compile for these types if that has not been done, and run."""
@@ -324,10 +324,10 @@ class Kernel:
 
 def _hidden(error: Exception) -> BaseException | None:
     """The interrupt that numba has hidden in a SystemError, and that in another, if it is one."""
-    found = error.__cause__
-    while found is not None and not isinstance(found, (KeyboardInterrupt, SystemExit)):
-        found = found.__cause__
-    return found
+    cause = error.__cause__
+    while cause is not None and not isinstance(cause, (KeyboardInterrupt, SystemExit)):
+        cause = cause.__cause__
+    return cause
 
 
 def _refused(error: Exception) -> bool:
@@ -468,9 +468,9 @@ def take_clean(name: str, count: int, dtype: DType, value: float) -> Array:
     held = _scratch.held.pop(name + dtype.char, None)
     if held is not None and held.shape[0] >= count:
         return held
-    made = np.empty(max(count, 1024), dtype)
-    in_threads(lambda start, stop: made[start:stop].fill(value), made.shape[0], FILLED)
-    return made
+    array = np.empty(max(count, 1024), dtype)
+    in_threads(lambda start, stop: array[start:stop].fill(value), array.shape[0], FILLED)
+    return array
 
 
 def give_back(name: str, held: Array) -> None:

@@ -38,7 +38,7 @@ DIGEST = 32
 
 def _given() -> Path | None:
     """The folder that the user set."""
-    return Path(given) if (given := os.environ.get("NUMBA_CACHE_DIR")) else None
+    return Path(folder) if (folder := os.environ.get("NUMBA_CACHE_DIR")) else None
 
 
 def folders() -> list[Path]:
@@ -47,37 +47,37 @@ def folders() -> list[Path]:
     ``NUMBA_CACHE_DIR`` if it is set, which gets what is found elsewhere too; the folder of the kernels' own byte code; and
     the user's cache.
     """
-    found = [Path(__file__).parent / "__pycache__"]
-    if (given := _given()) is not None:
-        found.insert(0, given)
+    paths = [Path(__file__).parent / "__pycache__"]
+    if (folder := _given()) is not None:
+        paths.insert(0, folder)
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):
         cache = os.path.expanduser("~/.cache")
     if os.path.isabs(cache):
-        found.append(Path(cache) / "sparsekit" / "kernels")
-    return found
+        paths.append(Path(cache) / "sparsekit" / "kernels")
+    return paths
 
 
 @functools.cache
 def _sources(file: str) -> bytes:
     """The digest of all kernels' sources, and of another file's: a kernel compiled holds the code of those it calls."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(file)):
-        found.update(path.read_bytes() + b"\0")
-    return found.digest()
+        hasher.update(path.read_bytes() + b"\0")
+    return hasher.digest()
 
 
 def _made_of(function: Callable[..., Any]) -> bytes | None:  # Any: the code alone counts
     """What a kernel's code is made of: sources, and the kernels and numbers that it holds; None if it holds anything else."""
     code = function.__code__
-    found = _sources(code.co_filename) + f"{function.__qualname__} {code.co_firstlineno} ".encode()
+    content = _sources(code.co_filename) + f"{function.__qualname__} {code.co_firstlineno} ".encode()
     for cell in function.__closure__ or ():
         held = cell.cell_contents
         inner = _made_of(held.py_func) if isinstance(held, Kernel) else repr(held).encode() if type(held) in (int, bool) else None
         if inner is None:
             return None
-        found += inner
-    return found
+        content += inner
+    return content
 
 
 class _Trouble:
@@ -111,8 +111,8 @@ class Kept:
     def _entry(self, signature: Signature | tuple[types.Type, ...], codegen: CPUCodegen) -> tuple[str, bytes] | None:
         """Name of the file for some types, and what it must have been made from; None if it cannot be kept."""
         numba = importlib.import_module("numba")
-        given = signature if isinstance(signature, tuple) else signature.args
-        if any(isinstance(kind, numba.types.Dispatcher) for kind in given):
+        argument_types = signature if isinstance(signature, tuple) else signature.args
+        if any(isinstance(kind, numba.types.Dispatcher) for kind in argument_types):
             return None  # a kernel as an argument is known to its process only
         code, config = self._function.__code__, numba.config
         sources = _made_of(self._function)
@@ -120,11 +120,11 @@ class Kept:
             return None
         name = f"{self._function.__module__.rpartition('.')[2]}.{self._function.__qualname__}-{code.co_firstlineno}"
         kinds = hashlib.sha256(repr((signature, codegen.magic_tuple())).encode()).hexdigest()[:16]
-        made = repr((numba.__version__, sys.version, getattr(config, "OPT", None), getattr(config, "BOUNDSCHECK", None),
-                     name, kinds)).encode()
+        environment = repr((numba.__version__, sys.version, getattr(config, "OPT", None), getattr(config, "BOUNDSCHECK", None),
+                            name, kinds)).encode()
         # Compiled code holds the module's constants, which may have been changed since the module was read.
         constants = repr({name: value for name, value in self._function.__globals__.items() if isinstance(value, (int, float))})
-        stamp = hashlib.sha256(made + code.co_code + sources + constants.encode()).digest()
+        stamp = hashlib.sha256(environment + code.co_code + sources + constants.encode()).digest()
         return "{}.{}.{}.nbc".format(re.sub(r"[^\w.-]", "", name), sys.implementation.cache_tag, kinds), stamp
 
     def load_overload(self, signature: tuple[types.Type, ...], target_context: CPUContext) -> CompileResult | None:
@@ -134,16 +134,16 @@ class Kept:
             entry = self._entry(signature, target_context.codegen())
             if entry is None:
                 return None
-            given = _given()
+            chosen = _given()
             for folder in folders():
                 content = _content(folder / entry[0])
                 if content[:DIGEST] == hashlib.sha256(content[DIGEST:]).digest() and content.startswith(entry[1], DIGEST):
-                    if given is not None and folder != given:
+                    if chosen is not None and folder != chosen:
                         with contextlib.suppress(OSError):
-                            _write(given / entry[0], content)
+                            _write(chosen / entry[0], content)
                     rebuild = importlib.import_module("numba.core.compiler").CompileResult._rebuild
-                    found: CompileResult = rebuild(target_context, *pickle.loads(memoryview(content)[2 * DIGEST:]))
-                    return found
+                    result: CompileResult = rebuild(target_context, *pickle.loads(memoryview(content)[2 * DIGEST:]))
+                    return result
         except Exception as error:  # a damaged file is ignored: the kernel is compiled
             _Trouble.reason = _Trouble.reason or f"what was kept cannot be read: {error}"
         return None
@@ -151,7 +151,7 @@ class Kept:
     # Any: a CompileResult, of which numba's types leave out the fields
     def save_overload(self, signature: Signature, compiled: Any) -> None:
         """Keep what has been compiled for these types."""
-        if _Trouble.reason or compiled.library.has_dynamic_globals or any(not one.can_cache for one in compiled.lifted):
+        if _Trouble.reason or compiled.library.has_dynamic_globals or any(not loop.can_cache for loop in compiled.lifted):
             return
         try:
             entry = self._entry(signature, compiled.codegen)

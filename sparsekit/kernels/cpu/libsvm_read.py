@@ -103,9 +103,9 @@ def _nearest(word, exponent, powers, mantissa_bits):
     high, low = _multiply(word, powers[exponent + 342, 0])
     mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(mantissa_bits + 3)
     if high & mask == mask:
-        more, _ = _multiply(word, powers[exponent + 342, 1])
-        low = low + more
-        if more > low:
+        addend, _ = _multiply(word, powers[exponent + 342, 1])
+        low = low + addend
+        if addend > low:
             high = high + U1
     upper = np.int64(high >> U63)
     shift = np.uint64(upper + 61 - mantissa_bits)
@@ -143,8 +143,8 @@ def _single_bits(value):
 def _to_bits(word, exponent, powers, mantissa_bits):
     """As ``_nearest``, by one float64 operation where that is known to round right."""
     if word >> np.uint64(53) == U0 and -22 <= exponent <= 22:
-        whole = np.float64(word)
-        value = whole / TENS[-exponent] if exponent < 0 else whole * TENS[exponent]
+        number = np.float64(word)
+        value = number / TENS[-exponent] if exponent < 0 else number * TENS[exponent]
         bits = _double_bits(value)
         if mantissa_bits == 52:
             return bits

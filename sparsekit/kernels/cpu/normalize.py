@@ -26,16 +26,16 @@ def _exp(value):
     """
     inside = max(value, np.float32(-87))
     power = np.floor(inside * np.float32(1.44269504088896) + np.float32(0.5))
-    rest = inside - power * np.float32(0.693359375) + power * np.float32(2.12194440e-4)
-    made = np.float32(1.9875691500e-4)
-    made = made * rest + np.float32(1.3981999507e-3)
-    made = made * rest + np.float32(8.3334519073e-3)
-    made = made * rest + np.float32(4.1665795894e-2)
-    made = made * rest + np.float32(1.6666665459e-1)
-    made = made * rest + np.float32(5.0000001201e-1)
-    made = made * rest * rest + rest + np.float32(1)
+    remainder = inside - power * np.float32(0.693359375) + power * np.float32(2.12194440e-4)
+    polynomial = np.float32(1.9875691500e-4)
+    polynomial = polynomial * remainder + np.float32(1.3981999507e-3)
+    polynomial = polynomial * remainder + np.float32(8.3334519073e-3)
+    polynomial = polynomial * remainder + np.float32(4.1665795894e-2)
+    polynomial = polynomial * remainder + np.float32(1.6666665459e-1)
+    polynomial = polynomial * remainder + np.float32(5.0000001201e-1)
+    polynomial = polynomial * remainder * remainder + remainder + np.float32(1)
     scale = np.int32((np.int32(power) + np.int32(127)) << np.int32(23)).view(np.float32)
-    return made * scale if value >= np.float32(-87) else np.float32(0)
+    return polynomial * scale if value >= np.float32(-87) else np.float32(0)
 
 
 @kernel

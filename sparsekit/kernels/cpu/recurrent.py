@@ -81,14 +81,14 @@ def elman_forward(gates, recurrent, bias, rectified, hidden):
     """``hidden = f(gates + recurrent + bias)``, with ``f`` the rectifier or tanh."""
     zero = gates.dtype.type(0)
     for row in range(gates.shape[0]):
-        given, back, made = gates[row], recurrent[row], hidden[row]
+        sums, back, state = gates[row], recurrent[row], hidden[row]
         if rectified:
-            for place in range(made.shape[0]):
-                value = given[place] + back[place] + bias[place]
-                made[place] = zero if value < zero else value
+            for place in range(state.shape[0]):
+                value = sums[place] + back[place] + bias[place]
+                state[place] = zero if value < zero else value
         else:
-            for place in range(made.shape[0]):
-                made[place] = _tanh(given[place] + back[place] + bias[place])
+            for place in range(state.shape[0]):
+                state[place] = _tanh(sums[place] + back[place] + bias[place])
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
@@ -96,10 +96,10 @@ def elman_backward(given, hidden, rectified, change):
     """The gradient of what ``elman_forward`` adds up, from that of ``hidden``."""
     zero, one = hidden.dtype.type(0), hidden.dtype.type(1)
     for row in range(hidden.shape[0]):
-        above, value, made = given[row], hidden[row], change[row]
-        for place in range(made.shape[0]):
+        above, value, changes = given[row], hidden[row], change[row]
+        for place in range(changes.shape[0]):
             slope = (one if value[place] > zero else zero) if rectified else one - value[place] * value[place]
-            made[place] = above[place] * slope
+            changes[place] = above[place] * slope
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
@@ -111,7 +111,7 @@ def lstm_forward(gates, recurrent, bias, before, bounds, stop, cell, hidden):
     width, low, high = cell.shape[1], bounds[0], bounds[1]
     two, three = 2 * width, 3 * width
     for row in range(cell.shape[0]):
-        sums, back, old, now, made = gates[row], recurrent[row], before[row], cell[row], hidden[row]
+        sums, back, old, now, state = gates[row], recurrent[row], before[row], cell[row], hidden[row]
         _sigmoid_of(sums[:two], back[:two], bias[:two])
         _tanh_of(sums[two:three], back[two:three], bias[two:three])
         _sigmoid_of(sums[three:], back[three:], bias[three:])
@@ -121,7 +121,7 @@ def lstm_forward(gates, recurrent, bias, before, bounds, stop, cell, hidden):
             value = low if value < low or (stop and value != value) else value
             now[place] = high if value > high else value
         for place in range(width):
-            made[place] = leave[place] * _tanh(now[place])
+            state[place] = leave[place] * _tanh(now[place])
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
@@ -130,9 +130,10 @@ def lstm_backward(given, given_cell, gates, before, cell, bounds, change):
     width, low, high = cell.shape[1], bounds[0], bounds[1]
     one, zero = cell.dtype.type(1), cell.dtype.type(0)
     for row in range(cell.shape[0]):
-        above, flow, gate, old, now, made = given[row], given_cell[row], gates[row], before[row], cell[row], change[row]
+        above, flow, gate, old, now, changes = given[row], given_cell[row], gates[row], before[row], cell[row], change[row]
         entry, forget, new, leave = gate[:width], gate[width:2 * width], gate[2 * width:3 * width], gate[3 * width:]
-        first, second, third, fourth = made[:width], made[width:2 * width], made[2 * width:3 * width], made[3 * width:]
+        first, second, third, fourth = (
+            changes[:width], changes[width:2 * width], changes[2 * width:3 * width], changes[3 * width:])
         for place in range(width):
             fourth[place] = _tanh(now[place])
         for place in range(width):
@@ -157,7 +158,7 @@ def gru_forward(gates, recurrent, bias, bias_recurrent, before, extra, hidden):
     width, one = hidden.shape[1], hidden.dtype.type(1)
     two = 2 * width
     for row in range(hidden.shape[0]):
-        sums, back, old, own, made = gates[row], recurrent[row], before[row], extra[row], hidden[row]
+        sums, back, old, own, state = gates[row], recurrent[row], before[row], extra[row], hidden[row]
         outer, inner = bias[two:], bias_recurrent[two:]
         reset, update, new, fresh = sums[:width], sums[width:two], sums[two:], back[two:]
         for place in range(two):
@@ -168,7 +169,7 @@ def gru_forward(gates, recurrent, bias, bias_recurrent, before, extra, hidden):
         for place in range(width):
             new[place] = _tanh(new[place] + outer[place] + reset[place] * own[place])
         for place in range(width):
-            made[place] = (one - update[place]) * new[place] + update[place] * old[place]
+            state[place] = (one - update[place]) * new[place] + update[place] * old[place]
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
@@ -177,17 +178,17 @@ def gru_backward(given, gates, before, extra, change, change_recurrent):
     width, one = before.shape[1], before.dtype.type(1)
     two = 2 * width
     for row in range(before.shape[0]):
-        above, gate, old, own, made, back = (
+        above, gate, old, own, changes, back = (
             given[row], gates[row], before[row], extra[row], change[row], change_recurrent[row])
         reset, update, new = gate[:width], gate[width:two], gate[two:]
-        first, second, third = made[:width], made[width:two], made[two:]
+        first, second, third = changes[:width], changes[width:two], changes[two:]
         for place in range(width):
             third[place] = above[place] * (one - update[place]) * (one - new[place] * new[place])
         for place in range(width):
             first[place] = third[place] * own[place] * reset[place] * (one - reset[place])
         for place in range(width):
             second[place] = above[place] * (old[place] - new[place]) * update[place] * (one - update[place])
-        back[:two] = made[:two]
+        back[:two] = changes[:two]
         for place in range(width):
             back[two + place] = third[place] * reset[place]
         for place in range(width):

@@ -58,9 +58,9 @@ def _first(adding, kind):
 
     def add(x, out):
         types = numba().types
-        made = adding[x.ndim] = _sum_few.compile((types.Array(getattr(types, kind), x.ndim, "C"),
-                                                  types.Array(getattr(types, kind), 1, "C")))
-        made(x, out)
+        compiled = adding[x.ndim] = _sum_few.compile((types.Array(getattr(types, kind), x.ndim, "C"),
+                                                      types.Array(getattr(types, kind), 1, "C")))
+        compiled(x, out)
 
     return add
 

@@ -167,18 +167,18 @@ def singles_of(halves, out):
         word = int(halves[place])
         size = word & 0x7FFF
         if size >= 0x7C00:  # infinite or nan
-            made = 0x7F800000 | (size & 0x3FF) << 13
+            single = 0x7F800000 | (size & 0x3FF) << 13
         elif size >= 0x400:
-            made = (size << 13) + 0x38000000
+            single = (size << 13) + 0x38000000
         else:  # subnormal: every one is a normal float32
-            made = 0
+            single = 0
             if size != 0:
                 exponent = 113
                 while size < 0x400:
                     size <<= 1
                     exponent -= 1
-                made = (size & 0x3FF) << 13 | exponent << 23
-        out[place] = made | (word & 0x8000) << 16
+                single = (size & 0x3FF) << 13 | exponent << 23
+        out[place] = single | (word & 0x8000) << 16
 
 
 @kernel
@@ -191,19 +191,19 @@ def halves_of(singles, out):
         word = int(singles[place])
         size = word & 0x7FFFFFFF
         if size >= 0x47800000:  # from 65536 on
-            made = 0x7C00
+            half = 0x7C00
             if size > 0x7F800000:
-                made |= max(size >> 13 & 0x3FF, 1)
+                half |= max(size >> 13 & 0x3FF, 1)
         elif size >= 0x38800000:
-            made = size - 0x38000000 + 0xFFF + (size >> 13 & 1) >> 13
+            half = size - 0x38000000 + 0xFFF + (size >> 13 & 1) >> 13
         else:  # subnormal, or zero
-            shift, made = 126 - (size >> 23), 0
+            shift, half = 126 - (size >> 23), 0
             if shift <= 24:
                 digits = size & 0x7FFFFF | 0x800000
-                made, rest, middle = digits >> shift, digits & (1 << shift) - 1, 1 << shift - 1
-                if rest > middle or (rest == middle and made & 1 != 0):
-                    made += 1
-        out[place] = made | (word >> 16 & 0x8000)
+                half, remainder, middle = digits >> shift, digits & (1 << shift) - 1, 1 << shift - 1
+                if remainder > middle or (remainder == middle and half & 1 != 0):
+                    half += 1
+        out[place] = half | (word >> 16 & 0x8000)
 
 
 @kernel

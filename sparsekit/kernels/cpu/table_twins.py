@@ -38,12 +38,12 @@ def group_columns_here(indices, room, columns, starts, places):
     """
     count = indices.shape[0]
     keys, order = _sorted(indices, room[:count], room[count:])
-    found = _groups(keys, starts)
-    for rank in range(found):
+    distinct = _groups(keys, starts)
+    for rank in range(distinct):
         columns[rank] = keys[rank]
     for place in range(count):
         places[place] = order[place]
-    return found
+    return distinct
 
 
 @kernel
@@ -84,15 +84,15 @@ def _list_bits(values, seen, out):
 @kernel
 def _without_repeats(ascending, out):
     """Write each number once, also over them; how many are left.  Every one is written: a branch costs more than that."""
-    found = 0
+    count = 0
     for place in range(ascending.shape[0] - 1):
         value = ascending[place]
-        out[found] = value
-        found += ascending[place + 1] != value
+        out[count] = value
+        count += ascending[place + 1] != value
     if ascending.shape[0] > 0:
-        out[found] = ascending[ascending.shape[0] - 1]
-        found += 1
-    return found
+        out[count] = ascending[ascending.shape[0] - 1]
+        count += 1
+    return count
 
 
 @kernel
@@ -127,9 +127,9 @@ def ranks_here(columns, starts, places, ranks):
 def ranks_by_bits_here(indices, seen, before, columns, ranks):
     """The same by bits, of columns that these have room for; returns how many columns occur."""
     seen[:] = 0
-    found = _bits_before(indices, seen, before)
+    distinct = _bits_before(indices, seen, before)
     _write_ranks_by_bits(indices, seen, before, columns, ranks)
-    return found
+    return distinct
 
 
 @kernel

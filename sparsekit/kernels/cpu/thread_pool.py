@@ -218,8 +218,8 @@ def _address(name: str, library: ctypes.CDLL) -> int:
 def _compile() -> None:
     """Compile what helpers run, so that none of them does: the process may end, or fork, at any time."""
     types = numba().types
-    for one in (_help, _attend):
-        one.compile((types.Array(types.int64, 1, "C"), types.int64, types.int64))
+    for function in (_help, _attend):
+        function.compile((types.Array(types.int64, 1, "C"), types.int64, types.int64))
 
 
 def _start() -> None:
@@ -258,15 +258,15 @@ def shared_over(body: Kernel, alone: int, grain: int) -> Kernel:
         Elements below which one thread does them all, and about how many one piece has.
     """
 
-    def shared(shared_state, given):
-        one, arguments = put_up(body, given)
-        rows, size = given[-1].shape[0], given[-1].size
-        return spread(shared_state, rows, rows if size < alone else max(1, grain * rows // size), one, arguments)
+    def shared(shared_state, inputs):
+        function, arguments = put_up(body, inputs)
+        rows, size = inputs[-1].shape[0], inputs[-1].size
+        return spread(shared_state, rows, rows if size < alone else max(1, grain * rows // size), function, arguments)
 
     shared.__name__ = shared.__qualname__ = f"{body.py_func.__name__}_shared"
-    made = kernel(shared)
-    made.body, made.alone = body, alone
-    return made
+    shared_kernel = kernel(shared)
+    shared_kernel.body, shared_kernel.alone = body, alone
+    return shared_kernel
 
 
 # object: what nobody reads

@@ -75,9 +75,9 @@ def _run(step, *arguments):
     """Run a step, and note that it has run; where steps are compiled, no signal's handler comes in between."""
     if isinstance(step, Kernel):
         return step.run_and(written.mark, *arguments)
-    made = step(*arguments)
+    count = step(*arguments)
     written.mark()
-    return made
+    return count
 
 
 def _is_small(work):
@@ -149,8 +149,8 @@ def over_rows(states, numbers):
         element, count = kernel(error_model="numpy", inline="always")(function), 1 + numbers
 
         @kernel(error_model="numpy", inline="always")
-        def loop(weight, data, indices, moves, given, first, second, third):
-            factor, n = given[0], leading(given, count)[1:]  # before the loops, as what they write could be these
+        def loop(weight, data, indices, moves, step_numbers, first, second, third):
+            factor, n = step_numbers[0], leading(step_numbers, count)[1:]  # before the loops, as what they write could be these
             ahead = AHEAD if indices.shape[0] >= MANY and weight.shape[1] <= NARROW else indices.shape[0]
             for rank in range(indices.shape[0]):
                 if rank + ahead < indices.shape[0]:
@@ -196,9 +196,9 @@ def over_rows(states, numbers):
             lambda weight, data, indices, moves, numbers, first, second, third: loop(
                 weight, data, indices, moves, numbers, first, second, third),
         )[states]
-        made = kernel(error_model="numpy")(_named(entry, function, ""))
-        made.formula, made.numbers, made.shared = function, numbers, _shared_step(made, states, function)
-        return made
+        step = kernel(error_model="numpy")(_named(entry, function, ""))
+        step.formula, step.numbers, step.shared = function, numbers, _shared_step(step, states, function)
+        return step
 
     return make
 
@@ -208,11 +208,11 @@ def with_formulas(file):
     return {name: step for name, step in vars(file).items() if isinstance(step, Kernel) and "formula" in vars(step)}
 
 
-def _named(entry, function, more):
+def _named(entry, function, suffix):
     """The entry under the name of a function, and more."""
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(entry, name, getattr(function, name))
-    entry.__name__, entry.__qualname__ = function.__name__ + more, function.__qualname__ + more
+    entry.__name__, entry.__qualname__ = function.__name__ + suffix, function.__qualname__ + suffix
     return entry
 
 
@@ -237,10 +237,10 @@ def _shared_step(step, states, function, by_elements=True):
         elif stop > start:
             step(weight, data[start * moves: 1 + (stop - 1) * moves], indices[start:stop], moves, numbers, *states)
 
-    one = kernel(error_model="numpy")(_named(piece, function, "_piece"))
+    piece_kernel = kernel(error_model="numpy")(_named(piece, function, "_piece"))
 
     def shared(shared_state, weight, data, indices, moves, numbers, states):
-        body, arguments = put_up(one, (weight, data, indices, moves, numbers, states))
+        body, arguments = put_up(piece_kernel, (weight, data, indices, moves, numbers, states))
         rows, width = indices.shape[0], weight.shape[1]
         if by_elements and weight.shape[0] == 1 and rows == 1:
             return spread(shared_state, width, DENSE_GRAIN, body, arguments)

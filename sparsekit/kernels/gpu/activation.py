@@ -36,12 +36,12 @@ def gelu_backward(above, data, out):
     _gelu_backward(data.shape[0], above, data, out, data.shape[0])
 
 
-def _run_softmax(above, made, out, logarithm):
-    rows, width = made.shape
+def _run_softmax(above, result, out, logarithm):
+    rows, width = result.shape
     pieces, lanes, parts = pieces_of(rows, width, out.dtype)
     if pieces > 1:
-        _sum_slopes(rows * pieces * lanes, above, made, parts, rows, width, pieces, lanes, logarithm)
-    _softmax_backward(rows * pieces * lanes, above, made, parts, out, rows, width, pieces, lanes, logarithm)
+        _sum_slopes(rows * pieces * lanes, above, result, parts, rows, width, pieces, lanes, logarithm)
+    _softmax_backward(rows * pieces * lanes, above, result, parts, out, rows, width, pieces, lanes, logarithm)
 
 
 def softmax_backward_rows(above, made, out):

@@ -63,9 +63,9 @@ class Arrays:
         return Solvers(self._cupy.linalg)
 
     def __getattr__(self, name: str) -> Any:  # Any: whatever cupy has of that name
-        found = getattr(self._cupy, name)
-        setattr(self, name, found)
-        return found
+        value = getattr(self._cupy, name)
+        setattr(self, name, value)
+        return value
 
     def formula(self, name: str, dtype: DType, *arrays: Array) -> Array:
         """One of the functions of ``formulas.cu``, by one launch, as an array of this type."""
@@ -81,19 +81,19 @@ class Arrays:
             (height, inner), width = left.shape, right.shape[1]
             if right.shape[0] == inner and height * inner * width <= SMALL:
                 return self._small_product(left, right, height, inner, width, out)
-        made: Array = self._cupy.matmul(left, right, out=out)
-        return made
+        product: Array = self._cupy.matmul(left, right, out=out)
+        return product
 
     def _small_product(self, left: Array, right: Array, height: int, inner: int, width: int, out: Array | None) -> Array:
-        made: Array = self._cupy.empty((height, width), left.dtype) if out is None else out
+        product: Array = self._cupy.empty((height, width), left.dtype) if out is None else out
         (left, *left_steps), (right, *right_steps) = self._lying(left), self._lying(right)
         if inner <= DEEP and min(height, width) > TILE // 2:
             tiles = -(-height // TILE) * -(-width // TILE)
-            _dot_tiles(tiles * THREADS, left, right, made, height, inner, width, *left_steps, *right_steps)
-            return made
+            _dot_tiles(tiles * THREADS, left, right, product, height, inner, width, *left_steps, *right_steps)
+            return product
         lanes = lanes_for(inner)
-        _dot_small(height * width * lanes, left, right, made, height, inner, width, *left_steps, *right_steps, lanes)
-        return made
+        _dot_small(height * width * lanes, left, right, product, height, inner, width, *left_steps, *right_steps, lanes)
+        return product
 
     def _lying(self, matrix: Array) -> tuple[Array, int, int]:
         """A contiguous array of the matrix's values, and the steps from row to row and from column to column."""
@@ -129,8 +129,8 @@ class Arrays:
         ends = self.cumsum(repeats.astype(np.int64, copy=False))
         total = int(ends[-1]) if ends.size else 0
         places = self.searchsorted(ends, self.arange(total, dtype=np.int64), side="right")
-        found: Array = self.asarray(array).reshape(-1)[places]
-        return found
+        result: Array = self.asarray(array).reshape(-1)[places]
+        return result
 
     def take(self, a: Array, indices: Array | Sequence[int] | int, axis: int | None = None, out: Array | None = None,
              mode: str = "wrap") -> Array:
@@ -159,9 +159,9 @@ class Solvers:
         cupyx = importlib.import_module("cupyx")
 
         @functools.wraps(function)
-        def run(*arguments: Array, **more: object) -> Array | tuple[Array, Array]:  # object: cupy checks them
+        def run(*arguments: Array, **options: object) -> Array | tuple[Array, Array]:  # object: cupy checks them
             with cupyx.errstate(linalg="raise"):
-                return function(*arguments, **more)
+                return function(*arguments, **options)
 
         return run
 
@@ -179,10 +179,10 @@ class Reduction:
         self._xp, self._function, self._along = cupy, getattr(cupy, name), getattr(cupy, WAYS[name])
         self._way, self.__name__ = tuple(WAYS).index(name), name
 
-    def __call__(self, *arguments: Array | Scalar, **more: object) -> Array:  # object: cupy checks them
+    def __call__(self, *arguments: Array | Scalar, **options: object) -> Array:  # object: cupy checks them
         """Apply the function element by element."""
-        made: Array = self._function(*arguments, **more)
-        return made
+        result: Array = self._function(*arguments, **options)
+        return result
 
     def reduce(self, array: Array, axis: Axes = 0, dtype: DTypeLike = None, keepdims: bool = False,
                initial: Scalar | None = None) -> Array:
@@ -192,14 +192,14 @@ class Reduction:
         array = array if dtype is None else array.astype(dtype, copy=False)
         if initial is not None and not math.prod(array.shape[place] for place in axes):
             shape = [1 if place in axes else size for place, size in enumerate(array.shape) if keepdims or place not in axes]
-            whole: Array = self._xp.full(shape, initial, array.dtype)
-            return whole
+            filled: Array = self._xp.full(shape, initial, array.dtype)
+            return filled
         options = {"dtype": dtype} if dtype is not None and self.__name__ in ("add", "multiply") else {}
-        made: Array = self._along(array, axis=axes, keepdims=keepdims, **options)
+        reduced: Array = self._along(array, axis=axes, keepdims=keepdims, **options)
         neutral = initial is None or (self.__name__ in ("add", "multiply") and initial == self._way)
         if not neutral:
-            made = self._function(made, array.dtype.type(initial))
-        return made
+            reduced = self._function(reduced, array.dtype.type(initial))
+        return reduced
 
     def reduceat(self, array: Array, starts: Array, dtype: DTypeLike = None) -> Array:
         """``numpy.ufunc.reduceat`` of an array with one axis, for ascending starts that do not repeat."""

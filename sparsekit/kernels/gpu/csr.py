@@ -113,9 +113,9 @@ def csr_transposed_dot_rows(data, indices, indptr, right, columns):
     """csrᵀ · right for the columns that occur: these, ascending, and the rows of the product, in the type of data."""
     k, groups, width = xp(), _groups(indices, ahead=True)[:3], right.shape[1]
     distinct = groups[0].shape[0]
-    found, out = k.empty(distinct, np.int64), k.empty((distinct, width), data.dtype)
-    dot_groups(data, capture.ahead(_rows_of, indptr, data.shape[0]), right, groups, out, (width, 1), False, found)
-    return found, out
+    occurring, out = k.empty(distinct, np.int64), k.empty((distinct, width), data.dtype)
+    dot_groups(data, capture.ahead(_rows_of, indptr, data.shape[0]), right, groups, out, (width, 1), False, occurring)
+    return occurring, out
 
 
 def csr_sum_rows(data, indptr, out):

@@ -35,9 +35,9 @@ def compute(name: str, dtype: DType, *arrays: Array) -> Array:
 def copy_each(pairs: Sequence[tuple[Array, Array]]) -> None:
     """Copy the second array of each pair, which has the shape and type of the first, into that."""
     plain = [pair for pair in pairs if pair[0].flags.c_contiguous and pair[1].flags.c_contiguous]
-    for target, given in pairs:
-        if not (target.flags.c_contiguous and given.flags.c_contiguous):
-            target[...] = given
+    for target, source in pairs:
+        if not (target.flags.c_contiguous and source.flags.c_contiguous):
+            target[...] = source
     for start in range(0, len(plain), 4):
         some = plain[start:start + 4]
         if len(some) == 1:
@@ -45,4 +45,4 @@ def copy_each(pairs: Sequence[tuple[Array, Array]]) -> None:
             continue
         counts = [target.size for target, _ in some] + [0] * (4 - len(some))
         some += some[:1] * (4 - len(some))
-        _copy_four(sum(counts), *[given for _, given in some], *[target for target, _ in some], *counts)
+        _copy_four(sum(counts), *[source for _, source in some], *[target for target, _ in some], *counts)

@@ -24,21 +24,21 @@ FEW = 2048
 def _by_one_block(indices):
     """The groups of few entries as ``_groups`` gives them, in room for as many groups as entries, and their number (1,)."""
     k, entries = xp(), indices.shape[0]
-    found, starts, ranks = k.empty(entries, np.int64), k.empty(entries + 1, np.int64), k.empty(entries, np.int64)
+    values, starts, ranks = k.empty(entries, np.int64), k.empty(entries + 1, np.int64), k.empty(entries, np.int64)
     places, count = k.empty(entries, np.int64), k.empty(1, np.int64)
-    _group_few(THREADS, indices, found, starts, places, ranks, count, entries)
-    return found, starts, places, ranks, count
+    _group_few(THREADS, indices, values, starts, places, ranks, count, entries)
+    return values, starts, places, ranks, count
 
 
 def _by_sorting(indices):
     """The groups of any number of entries, in the same way."""
     k, entries = xp(), indices.shape[0]
-    found, starts, ranks = k.empty(entries, np.int64), k.empty(entries + 1, np.int64), k.empty(entries, np.int64)
+    values, starts, ranks = k.empty(entries, np.int64), k.empty(entries + 1, np.int64), k.empty(entries, np.int64)
     places, firsts = k.argsort(indices), k.empty(entries, np.int64)  # cupy's sorts are stable
     _mark_firsts(entries, indices, places, firsts, entries)
     ends = k.cumsum(firsts)
-    _put_groups(entries, indices, places, ends, found, starts, ranks, entries)
-    return found, starts, places, ranks, ends[-1:]
+    _put_groups(entries, indices, places, ends, values, starts, ranks, entries)
+    return values, starts, places, ranks, ends[-1:]
 
 
 def _groups(indices, ahead=False):
@@ -50,11 +50,11 @@ def _groups(indices, ahead=False):
     if entries == 0:
         return k.zeros(0, np.int64), k.zeros(1, np.int64), k.zeros(0, np.int64), k.zeros(0, np.int64)
     if entries > FEW:
-        found, starts, places, ranks, last = _by_sorting(indices)
+        values, starts, places, ranks, last = _by_sorting(indices)
     else:
-        found, starts, places, ranks, last = capture.ahead(_by_one_block, indices) if ahead else _by_one_block(indices)
+        values, starts, places, ranks, last = capture.ahead(_by_one_block, indices) if ahead else _by_one_block(indices)
     count = last.item()  # the one number that is read back
-    return found[:count], starts[:count + 1], places, ranks
+    return values[:count], starts[:count + 1], places, ranks
 
 
 def distinct(indices):
@@ -72,8 +72,8 @@ def group_columns(indices):
 
 def unique_with_rank(indices):
     """The distinct values of ``indices`` (n,), ascending, and for each entry its place among them, int64 both."""
-    found, _, _, ranks = _groups(indices)
-    return found, ranks
+    values, _, _, ranks = _groups(indices)
+    return values, ranks
 
 
 def row_ranks(rows, ascending, limit):

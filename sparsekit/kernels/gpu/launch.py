@@ -148,31 +148,31 @@ class Kernel:
             return
         letters, values = "", []
         back: list[tuple[Array, Array]] = []
-        for (kind, written), given in zip(self._words, arguments, strict=True):
+        for (kind, written), argument in zip(self._words, arguments, strict=True):
             if kind == POINTER:
-                array = given
-                if not given.flags.c_contiguous:
-                    array = xp().ascontiguousarray(given)
+                array = argument
+                if not argument.flags.c_contiguous:
+                    array = xp().ascontiguousarray(argument)
                     if written:
-                        back.append((given, array))
+                        back.append((argument, array))
                 letters += array.dtype.char
                 values.append(array)
             elif kind == COUNT:
-                values.append(np.int64(given))
+                values.append(np.int64(argument))
             elif kind == NUMBER:
-                values.append(np.float64(given))
-            elif isinstance(given, xp().ndarray):
+                values.append(np.float64(argument))
+            elif isinstance(argument, xp().ndarray):
                 letters += "*"
-                values.append(given)
+                values.append(argument)
             else:
                 capture.refuse("an optimizer's numbers travel with the launch")
-                values += [np.float64(number) for number in (*given, *[0.0] * (NUMBERS - len(given)))]
+                values += [np.float64(number) for number in (*argument, *[0.0] * (NUMBERS - len(argument)))]
         kinds = self._signatures.get(letters)
         if kinds is None:
             kinds = self._signatures[letters] = self._kinds(letters)
         _compiled(self.name, kinds)((min((threads + THREADS - 1) // THREADS, BLOCKS),), (THREADS,), tuple(values))
-        for given, array in back:
-            given[...] = array
+        for argument, array in back:
+            argument[...] = array
 
     def _kinds(self, letters: str) -> tuple[str, ...]:
         """The C++ types of the parameters for arrays of these types, a letter each; ``*`` for numbers that lie on the device."""
@@ -189,8 +189,8 @@ class Kernel:
         return tuple(kinds)
 
     def _pointer(self, letter: str, written: bool) -> str:
-        found = LETTERS.get(letter)
-        if found is None:
+        c_type = LETTERS.get(letter)
+        if c_type is None:
             raise DTypeError(f"The kernel {self.name} takes no arrays of {np.dtype(letter)}.",
                              hint="cast the values to float32 or float64 with astype().")
-        return f"{found}*" if written else f"const {found}*"
+        return f"{c_type}*" if written else f"const {c_type}*"

@@ -40,11 +40,11 @@ def device_function(step: Kernel) -> str:
             case ast.Assign([ast.Name(name)], value):
                 lines.append(f"{'' if name in {*arrays, *changed} else 'Value '}{name} = {_expression(value)};")
                 changed.add(name)
-            case ast.Return(ast.Tuple(made)):
-                lines += [f"to_{name}[i] = {_expression(new)};" for name, new in zip(arrays, made, strict=True)
+            case ast.Return(ast.Tuple(results)):
+                lines += [f"to_{name}[i] = {_expression(new)};" for name, new in zip(arrays, results, strict=True)
                           if ast.unparse(new) != name or name in changed]
-            case ast.Return(ast.expr() as made):
-                lines.append(f"to_weight[i] = {_expression(made)};")
+            case ast.Return(ast.expr() as result):
+                lines.append(f"to_weight[i] = {_expression(result)};")
     states = "".join(f"Value* to_{name}, " for name in arrays[1:])
     return "\n    ".join([f"STEP({function.name}, STATES({states}), {{", *lines]) + "\n})\n"
 

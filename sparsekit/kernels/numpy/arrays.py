@@ -65,9 +65,9 @@ def add_product(data, indices, indptr, right, out, turned=False):
 
 def matrix(data, indices, indptr, columns):
     """scipy's matrix of these components, none of which is copied or looked at."""
-    made = scipy("sparse").csr_array((indptr.shape[0] - 1, columns), dtype=data.dtype)
-    made.data, made.indices, made.indptr = data, indices, indptr
-    return made
+    result = scipy("sparse").csr_array((indptr.shape[0] - 1, columns), dtype=data.dtype)
+    result.data, result.indices, result.indptr = data, indices, indptr
+    return result
 
 
 def numbered(count):
@@ -116,8 +116,8 @@ def places_of(rows, *matrices):
     columns = [columns for _, columns in matrices]
     if rows * width >= _MOST_PLACES:
         occurring = np.unique(np.concatenate(columns))
-        columns, width = [np.searchsorted(occurring, one) for one in columns], occurring.shape[0]
-    return [row * width + one for (row, _), one in zip(matrices, columns, strict=True)], width
+        columns, width = [np.searchsorted(occurring, column) for column in columns], occurring.shape[0]
+    return [row * width + column for (row, _), column in zip(matrices, columns, strict=True)], width
 
 
 def starts_of_rows(places, rows, step):

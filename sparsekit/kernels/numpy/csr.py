@@ -57,8 +57,8 @@ def csr_transposed_dot_dense(data, indices, indptr, right, out):
 
 def csr_transposed_dot_rows(data, indices, indptr, right, columns):
     """csrᵀ · right for the columns that occur: these, ascending, and the rows of the product, in the type of data."""
-    found, out = _dot_rows(data, indices, indptr, right, columns)
-    return found, out.astype(data.dtype, copy=False)
+    present, out = _dot_rows(data, indices, indptr, right, columns)
+    return present, out.astype(data.dtype, copy=False)
 
 
 @kernel
@@ -66,15 +66,15 @@ def _dot_rows(data, indices, indptr, right, columns):
     if data.shape[0] >= columns >> 3:
         occurs = np.zeros(columns, np.bool_)
         occurs[indices] = True
-        found = which(occurs)
+        present = which(occurs)
         ranks = np.empty(columns, np.int64)
-        ranks[found] = numbered(found.shape[0])
+        ranks[present] = numbered(present.shape[0])
         ranks = ranks[indices]
     else:
-        found, ranks = unique_with_rank(indices)
-    out = np.full((found.shape[0], right.shape[1]), -0.0).astype(data.dtype)  # to which a zero of either sign is added as it is
+        present, ranks = unique_with_rank(indices)
+    out = np.full((present.shape[0], right.shape[1]), -0.0).astype(data.dtype)  # to which a zero of either sign is added as it is
     add_product(data, ranks, indptr, right, out, turned=True)
-    return found, out
+    return present, out
 
 
 @kernel

@@ -11,8 +11,8 @@ __all__ = ["csr_product"]
 
 def csr_product(data, indices, indptr, right_data, right_indices, right_indptr, width):
     """data, indices and indptr of the product; ``width`` is the number of columns on the right."""
-    made, *places = _product(data, indices, indptr, right_data, right_indices, right_indptr, width)
-    return made.astype(np.result_type(data, right_data), copy=False), *places
+    sums, *places = _product(data, indices, indptr, right_data, right_indices, right_indptr, width)
+    return sums.astype(np.result_type(data, right_data), copy=False), *places
 
 
 @kernel
@@ -29,6 +29,7 @@ def _product(data, indices, indptr, right_data, right_indices, right_indptr, wid
     if sums.nnz == stored.nnz:
         out[...] = sums.data
     else:
-        (made, every), _ = places_of(indptr.shape[0], *[(row_of_each(one.indptr), one.indices) for one in (sums, stored)])
-        out[find(made, every)[0]] = sums.data
+        (present, every), _ = places_of(
+            indptr.shape[0], *[(row_of_each(product.indptr), product.indices) for product in (sums, stored)])
+        out[find(present, every)[0]] = sums.data
     return out, stored.indices.astype(np.int64), stored.indptr.astype(np.int64)

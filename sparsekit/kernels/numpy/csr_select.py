@@ -25,9 +25,9 @@ __all__ = [
 
 def _before(counts):
     """How many there are before each place, and in all."""
-    found = np.zeros(counts.shape[0] + 1, np.int64)
-    np.cumsum(counts, out=found[1:])
-    return found
+    before = np.zeros(counts.shape[0] + 1, np.int64)
+    np.cumsum(counts, out=before[1:])
+    return before
 
 
 def _moved(columns, shift, dtype):
@@ -86,9 +86,9 @@ def csr_put_rows(data, indices, indptr, shift, targets, out, out_indices):
 @kernel
 def csr_column_bounds(indices, indptr, low, high, starts, ends):
     """Where the columns from ``low`` up to, not including, ``high`` start and end in each row."""
-    for bound, found in ((low, starts), (high, ends)):
+    for bound, target in ((low, starts), (high, ends)):
         before = _before(indices < bound)[indptr]
-        found[...] = indptr[:-1] + np.diff(before)
+        target[...] = indptr[:-1] + np.diff(before)
 
 
 @kernel
@@ -96,8 +96,8 @@ def csr_column_steps(data, indices, starts, ends, low, step, out, out_indices, o
     """Of the stored values between starts and ends those in every ``step``-th column from ``low``; returns how many."""
     counts = ends - starts
     places = ranges(starts, counts)
-    ranks, rest = np.divmod(_moved(indices[places], -low, np.int64), step)
-    kept = rest == 0
+    ranks, remainder = np.divmod(_moved(indices[places], -low, np.int64), step)
+    kept = remainder == 0
     count = np.count_nonzero(kept)
     out[:count], out_indices[:count] = data[places[kept]], ranks[kept]
     out_indptr[...] = _before(kept)[_before(counts)]
@@ -160,8 +160,8 @@ def _best_stored(data, indices, indptr, largest):
 @kernel
 def csr_argmax(data, indices, indptr, columns, largest, out):
     """Column of the largest or smallest element of each row, absent zeros among them; of equal ones the first, nan first."""
-    best, found = _best_stored(data, indices, indptr, largest)
+    best, best_column = _best_stored(data, indices, indptr, largest)
     absent = np.diff(_before(indices == ranges(np.zeros(out.shape[0], np.int64), np.diff(indptr)))[indptr])
     worse = best < 0 if largest else best > 0
-    takes_absent = (best == best) & (absent < columns) & ((found < 0) | worse | ((best == 0) & (absent < found)))
-    out[...] = np.where(takes_absent, absent, found)
+    takes_absent = (best == best) & (absent < columns) & ((best_column < 0) | worse | ((best == 0) & (absent < best_column)))
+    out[...] = np.where(takes_absent, absent, best_column)

@@ -79,8 +79,8 @@ def _words(part):
 
 def _next(part, byte, spans):
     """The first place of a byte in each word; where the word ends if it has none."""
-    found = np.append(np.flatnonzero(part == byte), part.shape[0])
-    return np.minimum(found[np.searchsorted(found, spans.starts)], spans.ends)
+    places = np.append(np.flatnonzero(part == byte), part.shape[0])
+    return np.minimum(places[np.searchsorted(places, spans.starts)], spans.ends)
 
 
 def _whole(part, spans):
@@ -110,8 +110,8 @@ def _decimals(part, spans):
         sure[here] = digits <= 9
         values[here] += digits * _POWERS[back]
     sure &= values < 1 << 53
-    found = values / _POWERS[np.minimum(after, _MOST_DIGITS)]
-    return np.where(lead == ord("-"), -found, found), sure
+    magnitudes = values / _POWERS[np.minimum(after, _MOST_DIGITS)]
+    return np.where(lead == ord("-"), -magnitudes, magnitudes), sure
 
 
 def _rounds_once(values):
@@ -169,10 +169,10 @@ def _label_words(part, words, first, colons, several):
 
 
 def _is_query(part, words):
-    found = words.ends - words.starts >= 4
+    matches = words.ends - words.starts >= 4
     for offset, byte in enumerate(b"qid:"):
-        found[found] = part[words.starts[found] + offset] == byte
-    return found
+        matches[matches] = part[words.starts[matches] + offset] == byte
+    return matches
 
 
 def parse_rows(text, start, stop, base, width, several, need_query, powers, mantissa_bits,
@@ -220,8 +220,8 @@ def parse_rows(text, start, stop, base, width, several, need_query, powers, mant
         ends[0] = 0
         np.cumsum(np.bincount(rows, minlength=count), out=ends[1:count + 1])
     hards = 0
-    for which, spans, found in ((0, label_words, label_numbers), (1, values, numbers)):
-        for place in found.hard:
+    for which, spans, parsed in ((0, label_words, label_numbers), (1, values, numbers)):
+        for place in parsed.hard:
             hard[hards] = which, place, start + spans.starts[place], start + spans.ends[place]
             hards += 1
     code, offset = reference.FINISHED, stop

@@ -52,15 +52,15 @@ def _blocks(indices, width):
     rows = max(1, BLOCK // max(width, 1))
     for start in range(0, indices.shape[0], rows):
         chosen = indices[start:start + rows]
-        given = slice(start, start + chosen.shape[0])
+        block = slice(start, start + chosen.shape[0])
         if chosen.shape[0] == 1:  # a slice copies nothing
             chosen = slice(int(chosen[0]), int(chosen[0]) + 1)
         if width <= BLOCK:
-            yield chosen, given
+            yield chosen, block
         else:
             for left in range(0, width, BLOCK):
                 columns = slice(left, left + BLOCK)
-                yield (chosen, columns), (given, columns)
+                yield (chosen, columns), (block, columns)
 
 
 def over_rows(step):
@@ -72,10 +72,10 @@ def over_rows(step):
         count = _rows_inside(indices, weight.shape[0])
         factor, *n = numbers[:1 + step.numbers]
         rows = data if moves else np.broadcast_to(data, (count, data.shape[1]))
-        for place, given in _blocks(indices[:count], weight.shape[1]):
-            made = formula(factor * rows[given], n, weight[place], *[state[place] for state in states])
+        for place, block in _blocks(indices[:count], weight.shape[1]):
+            updated = formula(factor * rows[block], n, weight[place], *[state[place] for state in states])
             # The weight comes last: a new state may be the weight before, itself.
-            for array, values in zip((*states, weight), (*made[1:], made[0]) if states else (made,), strict=True):
+            for array, values in zip((*states, weight), (*updated[1:], updated[0]) if states else (updated,), strict=True):
                 array[place] = values
         return count
 

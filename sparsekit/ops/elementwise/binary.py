@@ -196,9 +196,9 @@ def divide(xp: ArrayModule, left: Array, right: Array, out: Array | None = None)
     """The quotient; of integers, without its fraction, and zero where the divisor is zero."""
     if left.dtype.kind == "f" or right.dtype.kind == "f":
         return xp.divide(left, right, out=out)
-    whole = left // right
-    cut_off: Array = (whole < 0) & (whole * right != left)
-    return whole + cut_off
+    quotient = left // right
+    cut_off: Array = (quotient < 0) & (quotient * right != left)
+    return quotient + cut_off
 
 
 @functools.lru_cache(256)
@@ -216,11 +216,11 @@ def _in_so_many_axes(call: Call, shapes: Sequence[Shape | None]) -> Call:
 
 def broadcasting(name: str, function: Callable[..., Array], gradient: Callable[..., Gradients], doc: str,
                  aliases: tuple[str, ...] | None = None, saves: tuple[str, ...] = ("lhs", "rhs"), low: float = -2.0,
-                 **more: Any) -> Op:  # Any: what Op takes besides
+                 **options: Any) -> Op:  # Any: what Op takes besides
     """Declare an operator of two arrays whose shapes broadcast, which is MXNet's operator of equal shapes too unless
     ``aliases`` are given.
     """
-    declared = {"sample": samples.pair((4, 5), (1, 5), low=low), "joined": infer.EVERY, **more}
+    declared = {"sample": samples.pair((4, 5), (1, 5), low=low), "joined": infer.EVERY, **options}
     op = Op(name, "lhs rhs", shape=infer.broadcast, doc=doc, saves=saves, settle=_in_so_many_axes,
             aliases=(name.removeprefix("broadcast"),) if aliases is None else aliases, **declared)
 
@@ -274,11 +274,11 @@ def _pieces(other: Array, shape: Shape) -> tuple[bool, Array] | None:
 
 def _scale(k: Kernels, left: CSR, right: Array, attrs: Attrs, invert: bool) -> CSR:
     left = broadcast_csr(k, left, infer.broadcast_shapes(tuple(left.shape), right.shape))
-    found = _pieces(right, left.shape)
-    if found is None:
+    pieces = _pieces(right, left.shape)
+    if pieces is None:
         return on_data(left, (_divide(k.xp, left.data, _values_at(k, left, right)) if invert
                               else left.data * _values_at(k, left, right)))
-    along_columns, factor = found
+    along_columns, factor = pieces
     if invert:
         at_values = factor[left.indices] if along_columns else k.xp.repeat(factor, k.xp.diff(left.indptr))
         return on_data(left, _divide(k.xp, left.data, at_values))
@@ -408,8 +408,8 @@ def backward_of(name: str, function: Callable[..., Array], second: Callable[...,
         if g.dtype is not x.dtype:
             dtype = np.result_type(g.dtype, x.dtype)
             g, x = g.astype(dtype, copy=False), x.astype(dtype, copy=False)
-        made = function(k if kernels else k.xp, g, x)
-        return made if made.dtype is x.dtype else made.astype(x.dtype, copy=False)
+        product = function(k if kernels else k.xp, g, x)
+        return product if product.dtype is x.dtype else product.astype(x.dtype, copy=False)
 
     if zero:
         @op.forward("default, row_sparse -> row_sparse")
@@ -449,9 +449,9 @@ backward_of("_sigmoid_backward", _sigmoid_slope, lambda F, y: y * -2.0 + 1,
 def _relu_slope(k: Kernels, g: Array, y: Array) -> Array:
     xp = k.xp
     if g.dtype == y.dtype == np.float32:
-        made: Array = xp.empty(y.shape, y.dtype)
-        k.relu_slope(g.reshape(-1), y.reshape(-1), made.reshape(-1))
-        return made
+        slope: Array = xp.empty(y.shape, y.dtype)
+        k.relu_slope(g.reshape(-1), y.reshape(-1), slope.reshape(-1))
+        return slope
     if not is_numpy(xp) and y.dtype.kind == g.dtype.kind == "f":
         return xp.formula("relu_slope", np.result_type(g.dtype, y.dtype), g, y)
     out = g * (y > 0)
@@ -487,18 +487,18 @@ def _(k: Kernels, *stores: *tuple[*tuple[Array, ...], Attrs]) -> Array:
 
 @add_n.forward("row_sparse... -> row_sparse")
 def _(k: Kernels, *stores: *tuple[*tuple[RowSparse, ...], Attrs]) -> RowSparse:
-    first, *rest = stores[:-1]
-    out = first if rest else first.copy()
-    for store in rest:
+    first, *others = stores[:-1]
+    out = first if others else first.copy()
+    for store in others:
         out = add_row_sparse(k, out, store, 1)
     return out
 
 
 @add_n.forward("csr... -> csr")
 def _(k: Kernels, *stores: *tuple[*tuple[CSR, ...], Attrs]) -> CSR:
-    first, *rest = stores[:-1]
-    out = first if rest else first.copy()
-    for store in rest:
+    first, *others = stores[:-1]
+    out = first if others else first.copy()
+    for store in others:
         out = add_csr(k, out, store, 1)
     return out
 

@@ -75,8 +75,8 @@ def _fitting(scalar: Scalar, dtype: DType) -> Scalar:
 
     Calls are cached by their attributes, where 2, 2.0 and True are one key, and a float would round large integers.
     """
-    whole = dtype.kind in "iu" and isinstance(scalar, (int, float)) and float(scalar).is_integer()
-    return int(scalar) if whole else scalar
+    integral = dtype.kind in "iu" and isinstance(scalar, (int, float)) and float(scalar).is_integer()
+    return int(scalar) if integral else scalar
 
 
 class Beyond:

@@ -41,8 +41,8 @@ def function_of(name: str, function: Callable[..., Array], gradient: Callable[..
 
     @op.forward("default -> default")
     def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-        made = function(k.xp, x, attrs)
-        return made if made.dtype == x.dtype else made.astype(x.dtype)
+        values = function(k.xp, x, attrs)
+        return values if values.dtype == x.dtype else values.astype(x.dtype)
 
     op.gradient(lambda F, g, data, out, attrs, want: gradient(F, g, data, attrs))
 
@@ -92,8 +92,8 @@ function_of("_contrib_quadratic", lambda xp, x, attrs: (attrs["a"] * real(x) + a
 
 @find("_contrib_quadratic").forward("csr -> csr", c=0)
 def _(k: Kernels, x: CSR, attrs: Attrs) -> CSR:
-    made = (attrs["a"] * real(x.data) + attrs["b"]) * real(x.data)
-    return on_data(x, made.astype(x.dtype, copy=False))
+    values = (attrs["a"] * real(x.data) + attrs["b"]) * real(x.data)
+    return on_data(x, values.astype(x.dtype, copy=False))
 
 
 function_of("_contrib_div_sqrt_dim", lambda xp, x, attrs: x / math.sqrt(x.shape[-1]),

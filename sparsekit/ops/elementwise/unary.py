@@ -71,12 +71,12 @@ def unary(
     @op.forward("default -> default")
     def values(k: Kernels, x: Array, attrs: Attrs) -> Array:
         module = k if kernels else k.xp
-        made = function(module, x)
-        if made.dtype is x.dtype:
-            return made
-        if made.dtype == np.float16 and x.dtype.itemsize == 1:  # numpy's choice for integers of 8 bits, which tanh(6) is 1 in
-            made = function(module, x.astype(np.float64))
-        return made.astype(x.dtype, copy=False)
+        result = function(module, x)
+        if result.dtype is x.dtype:
+            return result
+        if result.dtype == np.float16 and x.dtype.itemsize == 1:  # numpy's choice for integers of 8 bits, which tanh(6) is 1 in
+            result = function(module, x.astype(np.float64))
+        return result.astype(x.dtype, copy=False)
 
     if zero:
         for stype in ("row_sparse", "csr"):
@@ -114,8 +114,8 @@ def from_scipy(name: str) -> Callable[..., Array]:
 
     def run(xp: ArrayModule, *arrays: Array | int) -> Array:
         module = scipy_part("special") if is_numpy(xp) else importlib.import_module("cupyx.scipy.special")
-        made: Array = getattr(module, name)(*[one if isinstance(one, int) else real(one) for one in arrays])
-        return made
+        values: Array = getattr(module, name)(*[array if isinstance(array, int) else real(array) for array in arrays])
+        return values
 
     return run
 

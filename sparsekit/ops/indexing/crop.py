@@ -24,12 +24,12 @@ __all__: list[str] = []
 
 # Any: sizes as a user gave them, which are checked here
 def _sizes(name: str, value: list[Any] | tuple[Any, ...], least: int) -> tuple[int, int]:
-    given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    if len(given) != 2 or any(isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < least
-                              for size in given):
+    sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if len(sizes) != 2 or any(isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < least
+                              for size in sizes):
         raise ShapeError(f"{name} must be 2 integers of at least {least}, got {value!r}.",
                          hint="pass one integer for each image axis.")
-    return int(given[0]), int(given[1])
+    return int(sizes[0]), int(sizes[1])
 
 
 _IMAGE = np.sin(np.arange(60, dtype=np.float32)).reshape(1, 2, 5, 6)
@@ -66,8 +66,8 @@ A second array defines the size instead of ``h_w``.  Deprecated in MXNet: use ``
 
 
 @crop.forward("default... -> default")
-def _(k: Kernels, x: Array, *rest: *Given) -> Array:
-    top, left, height, width = _cut([x.shape, *(other.shape for other in rest[:-1])], rest[-1])
+def _(k: Kernels, x: Array, *arguments: *Given) -> Array:
+    top, left, height, width = _cut([x.shape, *(other.shape for other in arguments[:-1])], arguments[-1])
     return x[:, :, top:top + height, left:left + width].copy()
 
 
@@ -77,5 +77,5 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, at
     shapes = [tuple(array.shape) for array in data]
     top, left, height, width = _cut(shapes, attrs)
     edges = (0, 0, 0, 0, top, shapes[0][2] - top - height, left, shapes[0][3] - left - width)
-    made = want[0] and F.Pad(g, mode="constant", pad_width=edges)
-    return [made, *(wanted and F.zeros_like(array) for array, wanted in zip(data[1:], want[1:], strict=True))]
+    gradient = want[0] and F.Pad(g, mode="constant", pad_width=edges)
+    return [gradient, *(wanted and F.zeros_like(array) for array, wanted in zip(data[1:], want[1:], strict=True))]

@@ -38,15 +38,15 @@ def places_of(xp: ArrayModule, indices: Array, sizes: tuple[int, ...], negative:
         raise ShapeError(f"indices must have one row for each of the {len(sizes)} axes, got {indices.shape[0]} rows.",
                          hint="indices has one row per axis.")
     numbers = whole(xp, indices, "The index")
-    made = []
+    places = []
     for axis in range(numbers.shape[0]):
         size, place = sizes[axis], numbers[axis]
         outside = (place >= size) | (place < (-size if negative else 0))
         if outside.any():
             raise RowIndexError(f"Index {int(place[outside][0])} is outside axis {axis}, which has {size} entries.",
                                 hint=f"indices run from {-size if negative else 0} to {size - 1}.")
-        made.append(xp.where(place < 0, place + size, place))
-    return tuple(made)
+        places.append(xp.where(place < 0, place + size, place))
+    return tuple(places)
 
 
 def _places(shape: tuple[int, ...]) -> list[Array]:
@@ -239,8 +239,8 @@ ravel = Op("ravel_multi_index", "data", attrs={"shape": REQUIRED}, shape=_ravele
 @ravel.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     steps = k.xp.asarray(_steps(tuple(attrs["shape"])), dtype=np.int64)
-    made = k.xp.tensordot(steps, whole(k.xp, x, "ravel_multi_index: the place"), axes=1)
-    return k.xp.asarray(made).astype(x.dtype).reshape(_raveled([x.shape], attrs))
+    places = k.xp.tensordot(steps, whole(k.xp, x, "ravel_multi_index: the place"), axes=1)
+    return k.xp.asarray(places).astype(x.dtype).reshape(_raveled([x.shape], attrs))
 
 
 unravel = Op("unravel_index", "data", attrs={"shape": REQUIRED}, shape=lambda shapes, attrs: (len(attrs["shape"]), *shapes[0]),
@@ -252,9 +252,9 @@ unravel = Op("unravel_index", "data", attrs={"shape": REQUIRED}, shape=lambda sh
 
 @unravel.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    shape, rest, rows = tuple(attrs["shape"]), whole(k.xp, x, "unravel_index: the place"), []
+    shape, places, rows = tuple(attrs["shape"]), whole(k.xp, x, "unravel_index: the place"), []
     for axis, step in enumerate(_steps(shape)):
-        rows.append(rest // max(step, 1) if axis == 0 else rest // max(step, 1) % max(shape[axis], 1))
+        rows.append(places // max(step, 1) if axis == 0 else places // max(step, 1) % max(shape[axis], 1))
     return k.xp.stack(rows).astype(x.dtype)
 
 
@@ -308,20 +308,20 @@ def _indexed(shape: Shape, places: Array, key: Any) -> tuple[int, ...]:  # Any: 
         parts = _complete(with_places(key, places), len(shape))
         if not places.size:
             return tuple(view[parts].shape) or (1,)
-        found = view[tuple(slice(0, 0) if isinstance(part, slice) else part for part in parts)].shape
+        result_shape = view[tuple(slice(0, 0) if isinstance(part, slice) else part for part in parts)].shape
     except IndexError as error:
         raise RowIndexError(f"This index does not fit shape {tuple(shape)}: {error}.",
                             hint="indices run from -size to size - 1, one for each axis.") from None
     axes = [part for part in parts if part is not None and part is not Ellipsis]
     sizes = iter([len(range(*part.indices(size))) for part, size in zip(axes, shape, strict=True) if isinstance(part, slice)])
-    return tuple(next(sizes) if size == 0 else size for size in found) or (1,)
+    return tuple(next(sizes) if size == 0 else size for size in result_shape) or (1,)
 
 
 def _indexed_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     data, places = tuple(shapes[0]), tuple(shapes[1])
     spare = tuple(max(size, 1) for size in data)  # every index is outside an axis without entries
-    made = _indexed(spare, np.broadcast_to(np.int64(0), places), attrs["key"])
-    return made if spare == data else _indexed(data, np.zeros((places[0], 0), np.int64), attrs["key"])
+    result = _indexed(spare, np.broadcast_to(np.int64(0), places), attrs["key"])
+    return result if spare == data else _indexed(data, np.zeros((places[0], 0), np.int64), attrs["key"])
 
 
 index = Op("_index", "data places", attrs={"key": REQUIRED}, shape=_indexed_shape, dtype=first_dtype, cost=cost.none, selects=0,

@@ -57,12 +57,12 @@ getitem = Op("_getitem", "data", attrs={"key": REQUIRED}, shape=_shape, cost=cos
 
 @getitem.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    made = x[decode(attrs["key"])]
-    if made.ndim == 0:
-        if not isinstance(made, k.xp.ndarray):  # a number: taken once more as an array, which is a view
-            made = x[(*decode(attrs["key"]), ...)] if isinstance(attrs["key"], tuple) else x[decode(attrs["key"]), ...]
-        return made.reshape(1)
-    return made if made.flags.c_contiguous else k.xp.ascontiguousarray(made)
+    view = x[decode(attrs["key"])]
+    if view.ndim == 0:
+        if not isinstance(view, k.xp.ndarray):  # a number: taken once more as an array, which is a view
+            view = x[(*decode(attrs["key"]), ...)] if isinstance(attrs["key"], tuple) else x[decode(attrs["key"]), ...]
+        return view.reshape(1)
+    return view if view.flags.c_contiguous else k.xp.ascontiguousarray(view)
 
 
 getitem.gradient(lambda F, g, data, out, attrs, want: F._setitem_zeros(g, key=attrs["key"], shape=tuple(data.shape)))
@@ -85,11 +85,11 @@ placed.gradient(lambda F, g, data, out, attrs, want: F._view(F._getitem(g, key=a
 
 
 def _picked_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
-    made = infer.reduced([shapes[0]], {"axis": attrs["axis"], "keepdims": attrs["keepdims"]})
-    if len(shapes) > 1 and attrs["axis"] is not None and math.prod(shapes[1]) != math.prod(made):
+    result = infer.reduced([shapes[0]], {"axis": attrs["axis"], "keepdims": attrs["keepdims"]})
+    if len(shapes) > 1 and attrs["axis"] is not None and math.prod(shapes[1]) != math.prod(result):
         raise ShapeError(f"{math.prod(shapes[1])} indices of shape {tuple(shapes[1])} do not fit shape {tuple(shapes[0])} along "
                          f"axis {attrs['axis']}.", hint="give one index for each slice along the axis.")
-    return made
+    return result
 
 
 pick = Op("pick", "data index", attrs={"axis": -1, "keepdims": False, "mode": CLIP}, shape=_picked_shape,
@@ -115,8 +115,8 @@ def _at(k: Kernels, index: Array, axis: int, shape: tuple[int, ...], mode: str) 
 @pick.forward("default, default -> default")
 def _(k: Kernels, x: Array, index: Array, attrs: Attrs) -> Array:
     at, axis = _at(k, index, attrs["axis"], x.shape, attrs["mode"])
-    made = k.xp.take_along_axis(x, at, axis)
-    return made if attrs["keepdims"] else made.reshape(_picked_shape([x.shape], attrs))
+    picked = k.xp.take_along_axis(x, at, axis)
+    return picked if attrs["keepdims"] else picked.reshape(_picked_shape([x.shape], attrs))
 
 
 pick.gradient(lambda F, g, data, index, out, attrs, want: (

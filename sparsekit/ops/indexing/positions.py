@@ -40,13 +40,13 @@ CLIP = _Unasked("clip")
 _HINT = "give positions from 0 to {last}; an operator with a mode clips or wraps them silently with mode='clip' or 'wrap'."
 
 
-def _refused(what: str, value: str) -> RowIndexError:
-    return RowIndexError(f"{what}: positions must be integers, got {value}.",
+def _refused(label: str, value: str) -> RowIndexError:
+    return RowIndexError(f"{label}: positions must be integers, got {value}.",
                          hint="look for the origin of the "
                          "NaN or infinity, for instance a division by zero.")
 
 
-def whole(xp: ArrayModule, values: Array, what: str) -> Array:
+def whole(xp: ArrayModule, values: Array, label: str) -> Array:
     """The numbers as int64, fractions cut off; a number beyond int64 becomes its nearest end.
 
     Raises
@@ -57,16 +57,16 @@ def whole(xp: ArrayModule, values: Array, what: str) -> Array:
     if values.dtype.kind != "f":
         return values.astype(np.int64, copy=False)
     with np.errstate(invalid="ignore"):
-        made = values.astype(np.int64)
-    if is_numpy(xp) and made.size and not np.abs(values).max() < 2.0**63:
+        integers = values.astype(np.int64)
+    if is_numpy(xp) and integers.size and not np.abs(values).max() < 2.0**63:
         if np.isnan(values).any():
-            raise _refused(what, "NaN")
+            raise _refused(label, "NaN")
         ends = np.iinfo(np.int64)
-        made = np.where(values >= 2.0**63, ends.max, np.where(values < -(2.0**63), ends.min, made))
-    return made
+        integers = np.where(values >= 2.0**63, ends.max, np.where(values < -(2.0**63), ends.min, integers))
+    return integers
 
 
-def inside(k: Kernels, values: Array, size: int, mode: str, what: str) -> Array:
+def inside(k: Kernels, values: Array, size: int, mode: str, label: str) -> Array:
     """Positions as int64 within ``0 … size - 1``, by clipping, wrapping or raising.
 
     Costs one pass over the positions where all are inside.
@@ -85,35 +85,35 @@ def inside(k: Kernels, values: Array, size: int, mode: str, what: str) -> Array:
         ``"raise"``, or ``CLIP`` under ``config.indices = "error"``.
     """
     if not size and values.size:
-        raise RowIndexError(f"{what}: the axis must have at least one entry.", hint="take from an array with entries.")
+        raise RowIndexError(f"{label}: the axis must have at least one entry.", hint="take from an array with entries.")
     if k.device == "gpu":
-        return _inside_on_device(k.xp, values, size, mode, what)
+        return _inside_on_device(k.xp, values, size, mode, label)
     if k.outside(values, size):
-        return _brought_inside(values, size, mode, what)
-    found: Array = values.astype(np.int64, copy=False)
-    return found
+        return _brought_inside(values, size, mode, label)
+    places: Array = values.astype(np.int64, copy=False)
+    return places
 
 
-def _brought_inside(values: Array, size: int, mode: str, what: str) -> Array:
+def _brought_inside(values: Array, size: int, mode: str, label: str) -> Array:
     """The result of ``inside`` if at least one position is outside or NaN."""
     floats = values.dtype.kind == "f"
     cut = np.trunc(values.astype(np.float64)) if floats else values.astype(np.int64)
     if floats and np.isnan(cut).any():
-        raise _refused(what, "NaN")
+        raise _refused(label, "NaN")
     outside = (cut < 0) | (cut >= size)
     if mode == "raise":
-        raise RowIndexError(f"{what} {_shown(cut[outside][0])} is outside the {size} entries of the axis.",
+        raise RowIndexError(f"{label} {_shown(cut[outside][0])} is outside the {size} entries of the axis.",
                             hint="mode='clip' and mode='wrap' bring indices inside.")
     if mode == "wrap":
         if floats and np.isinf(cut).any():
-            raise _refused(what, "infinity")
+            raise _refused(label, "infinity")
         wrapped: Array = np.mod(cut, size).astype(np.int64)
         return wrapped
     if mode is CLIP and outside.any():
-        problem = f"{what} {_shown(cut[outside][0])} is outside the {size} entries of the axis and names the nearest one"
-        indices.notice(what, problem, _HINT.format(last=size - 1))
-    made = np.where(cut >= size, 0, cut).astype(np.int64)
-    return np.where(cut >= size, size - 1, np.maximum(made, 0))
+        problem = f"{label} {_shown(cut[outside][0])} is outside the {size} entries of the axis and names the nearest one"
+        indices.notice(label, problem, _HINT.format(last=size - 1))
+    places = np.where(cut >= size, 0, cut).astype(np.int64)
+    return np.where(cut >= size, size - 1, np.maximum(places, 0))
 
 
 def _shown(number: Array) -> str:
@@ -121,13 +121,13 @@ def _shown(number: Array) -> str:
     return str(int(number)) if abs(float(number)) < 1e18 else f"{float(number):g}"
 
 
-def _inside_on_device(xp: ArrayModule, values: Array, size: int, mode: str, what: str) -> Array:
+def _inside_on_device(xp: ArrayModule, values: Array, size: int, mode: str, label: str) -> Array:
     """The same on a GPU, which is synchronized only if errors are raised."""
     if mode == "raise" or config.indices == "error":
-        found = inside(for_device("cpu"), on_host(values), size, mode, what)
-        return xp.asarray(found)
-    found = values.astype(np.int64)
-    return found % max(size, 1) if mode == "wrap" else xp.clip(found, 0, max(size - 1, 0))
+        places = inside(for_device("cpu"), on_host(values), size, mode, label)
+        return xp.asarray(places)
+    places = values.astype(np.int64)
+    return places % max(size, 1) if mode == "wrap" else xp.clip(places, 0, max(size - 1, 0))
 
 
 def named_rows(array: ArrayObject, rows: int) -> Array | None:

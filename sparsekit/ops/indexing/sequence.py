@@ -45,18 +45,18 @@ def _check(shapes: list[Shape], attrs: Attrs) -> Shape:
     return shape
 
 
-def lengths_of(xp: ArrayModule, x: Array, rest: tuple[Array, ...], axis: int) -> Array:
+def lengths_of(xp: ArrayModule, x: Array, lengths: tuple[Array, ...], axis: int) -> Array:
     """The length of every sequence, int64, from 0 to the number of time steps."""
     steps, batch = x.shape[axis], x.shape[1 - axis]
-    return xp.clip(whole(xp, rest[0], "The sequence length"), 0, steps) if rest else xp.full(batch, steps, np.int64)
+    return xp.clip(whole(xp, lengths[0], "The sequence length"), 0, steps) if lengths else xp.full(batch, steps, np.int64)
 
 
 def _samples(attrs: Attrs) -> Callable[[], samples.Samples]:
     def make() -> samples.Samples:
         cube = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
-        given = [([cube, np.array(lengths, np.float32)], {**attrs, "axis": axis, "use_sequence_length": True})
+        cases = [([cube, np.array(lengths, np.float32)], {**attrs, "axis": axis, "use_sequence_length": True})
                  for axis, lengths in enumerate(([1.25, 2.25, 0.25], [2.25, 1.25]))]
-        return [*given, ([samples.grid()], dict(attrs))]
+        return [*cases, ([samples.grid()], dict(attrs))]
 
     return make
 
@@ -77,11 +77,11 @@ mask = _sequences("SequenceMask", "``value`` in place of everything beyond the e
 
 
 @mask.forward("default, default? -> default")
-def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    attrs, axis = rest[-1], rest[-1]["axis"]
+def _(k: Kernels, x: Array, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    attrs, axis = arguments[-1], arguments[-1]["axis"]
     out = fresh(k.xp, x)
-    if len(rest) > 1:
-        beyond = k.xp.arange(x.shape[axis])[:, None] >= lengths_of(k.xp, x, rest[:-1], axis)
+    if len(arguments) > 1:
+        beyond = k.xp.arange(x.shape[axis])[:, None] >= lengths_of(k.xp, x, arguments[:-1], axis)
         out[beyond if axis == 0 else beyond.T] = attrs["value"]
     return out
 
@@ -99,9 +99,9 @@ def _last_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     return shape[1:] if attrs["axis"] == 0 else (shape[0], *shape[2:])
 
 
-def _last_places(xp: ArrayModule, x: Array, rest: tuple[Array, ...], axis: int) -> tuple[Array, Array]:
+def _last_places(xp: ArrayModule, x: Array, lengths: tuple[Array, ...], axis: int) -> tuple[Array, Array]:
     """The last entry of every sequence; the first one of a sequence of length 0."""
-    place, batch = xp.maximum(lengths_of(xp, x, rest, axis) - 1, 0), xp.arange(x.shape[1 - axis])
+    place, batch = xp.maximum(lengths_of(xp, x, lengths, axis) - 1, 0), xp.arange(x.shape[1 - axis])
     return (place, batch) if axis == 0 else (batch, place)
 
 
@@ -110,16 +110,16 @@ last = _sequences("SequenceLast", "The last entry of each sequence; the first on
 
 
 @last.forward("default, default? -> default")
-def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    return x[_last_places(k.xp, x, rest[:-1], rest[-1]["axis"])]
+def _(k: Kernels, x: Array, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    return x[_last_places(k.xp, x, arguments[:-1], arguments[-1]["axis"])]
 
 
 @last.gradient
 def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, length: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
-    rest = () if length is None else (length,)
+    lengths = () if length is None else (length,)
     shared = {"axis": attrs["axis"], "use_sequence_length": attrs["use_sequence_length"]}
-    return want[0] and F._sequence_last_backward(g, *rest, **shared, shape=tuple(data.shape)), _no_gradient(F, length, want[1])
+    return want[0] and F._sequence_last_backward(g, *lengths, **shared, shape=tuple(data.shape)), _no_gradient(F, length, want[1])
 
 
 last_backward = Op(
@@ -131,18 +131,18 @@ last_backward = Op(
 
 
 @last_backward.forward("default, default? -> default")
-def _(k: Kernels, g: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    out = k.xp.zeros(rest[-1]["shape"], g.dtype)
-    out[_last_places(k.xp, out, rest[:-1], rest[-1]["axis"])] = g
+def _(k: Kernels, g: Array, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    out = k.xp.zeros(arguments[-1]["shape"], g.dtype)
+    out[_last_places(k.xp, out, arguments[:-1], arguments[-1]["axis"])] = g
     return out
 
 
 @last_backward.gradient
 def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, length: ArrayObject | None, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
-    rest = () if length is None else (length,)
+    lengths = () if length is None else (length,)
     shared = {"axis": attrs["axis"], "use_sequence_length": attrs["use_sequence_length"]}
-    return want[0] and F.SequenceLast(g, *rest, **shared), _no_gradient(F, length, want[1])
+    return want[0] and F.SequenceLast(g, *lengths, **shared), _no_gradient(F, length, want[1])
 
 
 turned = _sequences("SequenceReverse", "Each sequence in reverse; what lies beyond its end stays.  MXNet takes axis 0 only.",
@@ -150,9 +150,9 @@ turned = _sequences("SequenceReverse", "Each sequence in reverse; what lies beyo
 
 
 @turned.forward("default, default? -> default")
-def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    axis = rest[-1]["axis"]
-    lengths, steps = lengths_of(k.xp, x, rest[:-1], axis), k.xp.arange(x.shape[axis])[:, None]
+def _(k: Kernels, x: Array, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    axis = arguments[-1]["axis"]
+    lengths, steps = lengths_of(k.xp, x, arguments[:-1], axis), k.xp.arange(x.shape[axis])[:, None]
     source, batch = k.xp.where(steps < lengths, lengths - 1 - steps, steps), k.xp.arange(x.shape[1 - axis])
     return x[source, batch] if axis == 0 else x[batch[:, None], source.T]
 

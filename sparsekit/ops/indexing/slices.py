@@ -45,14 +45,14 @@ __all__ = ["Only", "slice_op", "take"]
 class Only:
     """A predicate on attribute values as a printable condition of a rule row."""
 
-    def __init__(self, what: str, holds: Callable[[Any], bool]) -> None:  # Any: the value of any attribute
-        self.what, self.holds = what, holds
+    def __init__(self, label: str, holds: Callable[[Any], bool]) -> None:  # Any: the value of any attribute
+        self.label, self.holds = label, holds
 
     def __contains__(self, value: object) -> bool:  # object: the value of any attribute
         return bool(self.holds(value))
 
     def __repr__(self) -> str:
-        return self.what
+        return self.label
 
 
 # slice
@@ -125,11 +125,11 @@ def _slice_csr(k: Kernels, x: CSR, attrs: Attrs) -> CSR:
 
 @slice_op.forward("row_sparse -> row_sparse")
 def _slice_row_sparse(k: Kernels, x: RowSparse, attrs: Attrs) -> RowSparse:
-    rows, *rest = box(x.shape, attrs)
-    made = row_sparse_row_steps(x, rows, k.xp)
-    shape = (made.shape[0], *(steps.size for steps in rest))
-    data = k.xp.array(made.data[(slice(None), *_index(rest))], order="C")
-    return RowSparse(data, made.indices, shape, check=False)
+    rows, *columns = box(x.shape, attrs)
+    kept = row_sparse_row_steps(x, rows, k.xp)
+    shape = (kept.shape[0], *(steps.size for steps in columns))
+    data = k.xp.array(kept.data[(slice(None), *_index(columns))], order="C")
+    return RowSparse(data, kept.indices, shape, check=False)
 
 
 @slice_op.gradient
@@ -181,9 +181,9 @@ def _(k: Kernels, x: CSR, attrs: Attrs) -> CSR:
 
 @slice_backward.forward("row_sparse -> row_sparse")
 def _(k: Kernels, x: RowSparse, attrs: Attrs) -> RowSparse:
-    rows, *rest = box(attrs["shape"], attrs)
+    rows, *columns = box(attrs["shape"], attrs)
     data = k.xp.zeros((x.data.shape[0], *attrs["shape"][1:]), x.dtype)
-    data[(slice(None), *_index(rest))] = x.data
+    data[(slice(None), *_index(columns))] = x.data
     return place_row_steps(RowSparse(data, x.indices, (x.shape[0], *attrs["shape"][1:]), check=False), rows, attrs["shape"], k.xp)
 
 
@@ -417,8 +417,8 @@ def _(k: Kernels, x: CSR, rows: Array, columns: Array, attrs: Attrs) -> Array:
 def _(k: Kernels, x: RowSparse, rows: Array, columns: Array, attrs: Attrs) -> Array:
     flat_rows, flat_columns = _places(x.shape, rows, columns)
     out = k.xp.zeros(rows.size, x.dtype)
-    found = row_sparse_rows(x, flat_rows, k.xp)
-    out[found.indices] = found.data[k.xp.arange(found.indices.shape[0]), flat_columns[found.indices]]
+    stored = row_sparse_rows(x, flat_rows, k.xp)
+    out[stored.indices] = stored.data[k.xp.arange(stored.indices.shape[0]), flat_columns[stored.indices]]
     return out.reshape(rows.shape)
 
 

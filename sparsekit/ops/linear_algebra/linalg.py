@@ -46,8 +46,8 @@ syrk = Op("_linalg_syrk", "A", attrs={"transpose": False, "alpha": 1.0}, shape=_
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     real([x.dtype], attrs)
     turned = bool(attrs["transpose"])
-    found: Array = product(k.xp, x, x, {"transpose_a": turned, "transpose_b": not turned}) * x.dtype.type(attrs["alpha"])
-    return found
+    result: Array = product(k.xp, x, x, {"transpose_a": turned, "transpose_b": not turned}) * x.dtype.type(attrs["alpha"])
+    return result
 
 
 @syrk.gradient
@@ -64,19 +64,19 @@ def _square_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape:
 
 
 # Any: what Op takes
-def decomposition(name: str, doc: str, shape: Callable[..., Any] = _square_shape, **more: Any) -> Op:
+def decomposition(name: str, doc: str, shape: Callable[..., Any] = _square_shape, **options: Any) -> Op:
     """Declare an operator of one array of square matrices."""
-    more.setdefault("sample", lambda: [([matrix_sample(batch=batch)], {}) for batch in (False, True)])
-    return Op(f"_linalg_{name}", "A", shape=shape, dtype=real, aliases=(f"linalg_{name}",), doc=doc, **more)
+    options.setdefault("sample", lambda: [([matrix_sample(batch=batch)], {}) for batch in (False, True)])
+    return Op(f"_linalg_{name}", "A", shape=shape, dtype=real, aliases=(f"linalg_{name}",), doc=doc, **options)
 
 
 # Any: what the function gives, an array or several
-def _solved(function: Callable[..., Any], what: str, hint: str) -> Any:
+def _solved(function: Callable[..., Any], label: str, hint: str) -> Any:
     """Call a function of LAPACK, and convert its errors to ``SparsekitError``."""
     try:
         return function()
     except np.linalg.LinAlgError as error:
-        raise SparsekitError(f"{what}: {error}.", hint=hint) from None
+        raise SparsekitError(f"{label}: {error}.", hint=hint) from None
 
 
 #: Samples of a single matrix and of several; the triangle above is that of single ones.
@@ -93,8 +93,8 @@ potrf = decomposition("potrf", "Cholesky factor: the lower triangular L with ``A
 @potrf.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
-    found: Array = _solved(lambda: k.xp.linalg.cholesky(even), "linalg_potrf", "pass positive definite matrices.")
-    return found if attrs["lower"] else k.xp.ascontiguousarray(k.xp.swapaxes(found, -1, -2))
+    factor: Array = _solved(lambda: k.xp.linalg.cholesky(even), "linalg_potrf", "pass positive definite matrices.")
+    return factor if attrs["lower"] else k.xp.ascontiguousarray(k.xp.swapaxes(factor, -1, -2))
 
 
 @potrf.gradient
@@ -147,8 +147,8 @@ def triangular(name: str, doc: str, saves: tuple[str, ...]) -> Op:
 
 
 def _triangle_of(xp: ArrayModule, x: Array, attrs: Attrs) -> Array:
-    made = xp.tril(x) if attrs["lower"] else xp.triu(x)
-    return made.swapaxes(-1, -2) if attrs["transpose"] else made
+    triangle = xp.tril(x) if attrs["lower"] else xp.triu(x)
+    return triangle.swapaxes(-1, -2) if attrs["transpose"] else triangle
 
 
 trmm = triangular("trmm", "``alpha * op(A) B`` for the triangle of A, or ``alpha * B op(A)`` with ``rightside=True``.",
@@ -159,9 +159,9 @@ trmm = triangular("trmm", "``alpha * op(A) B`` for the triangle of A, or ``alpha
 def _(k: Kernels, x: Array, other: Array, attrs: Attrs) -> Array:
     real([x.dtype, other.dtype], attrs)
     factor = _triangle_of(k.xp, x, attrs)
-    made = k.xp.matmul(other, factor) if attrs["rightside"] else k.xp.matmul(factor, other)
-    found: Array = made * other.dtype.type(attrs["alpha"])
-    return found
+    matrix = k.xp.matmul(other, factor) if attrs["rightside"] else k.xp.matmul(factor, other)
+    scaled: Array = matrix * other.dtype.type(attrs["alpha"])
+    return scaled
 
 
 def _by_triangle(F: ArrayFunctions, left: ArrayObject, right: ArrayObject, attrs: Attrs, alpha: float) -> ArrayObject:
@@ -171,12 +171,12 @@ def _by_triangle(F: ArrayFunctions, left: ArrayObject, right: ArrayObject, attrs
     """
     if attrs["rightside"]:
         left, right = right, left
-        made = (F.linalg_gemm2(right, left, transpose_a=True, alpha=alpha) if attrs["transpose"]
-                else F.linalg_gemm2(left, right, transpose_a=True, alpha=alpha))
+        gradient = (F.linalg_gemm2(right, left, transpose_a=True, alpha=alpha) if attrs["transpose"]
+                    else F.linalg_gemm2(left, right, transpose_a=True, alpha=alpha))
     else:
-        made = (F.linalg_gemm2(right, left, transpose_b=True, alpha=alpha) if attrs["transpose"]
-                else F.linalg_gemm2(left, right, transpose_b=True, alpha=alpha))
-    return F._triangle(made, lower=attrs["lower"])
+        gradient = (F.linalg_gemm2(right, left, transpose_b=True, alpha=alpha) if attrs["transpose"]
+                    else F.linalg_gemm2(left, right, transpose_b=True, alpha=alpha))
+    return F._triangle(gradient, lower=attrs["lower"])
 
 
 @trmm.gradient
@@ -195,9 +195,9 @@ def _(k: Kernels, x: Array, other: Array, attrs: Attrs) -> Array:
     factor, right = _triangle_of(k.xp, checked(x), attrs), attrs["rightside"]
     if right:
         factor, other = factor.swapaxes(-1, -2), other.swapaxes(-1, -2)
-    made = _solved(lambda: k.xp.linalg.solve(factor, other), "linalg_trsm", "the diagonal of A must have no zeros.")
-    found: Array = k.xp.ascontiguousarray(made.swapaxes(-1, -2) if right else made) * other.dtype.type(attrs["alpha"])
-    return found
+    solution = _solved(lambda: k.xp.linalg.solve(factor, other), "linalg_trsm", "the diagonal of A must have no zeros.")
+    scaled: Array = k.xp.ascontiguousarray(solution.swapaxes(-1, -2) if right else solution) * other.dtype.type(attrs["alpha"])
+    return scaled
 
 
 @trsm.gradient
@@ -218,8 +218,8 @@ inverse = decomposition("inverse", "Inverses of square matrices.  Singular matri
 
 @inverse.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    found: Array = _solved(lambda: k.xp.linalg.inv(checked(x)), "linalg_inverse", "pass matrices that are not singular.")
-    return found
+    inverted: Array = _solved(lambda: k.xp.linalg.inv(checked(x)), "linalg_inverse", "pass matrices that are not singular.")
+    return inverted
 
 
 inverse.gradient(lambda F, g, A, B, attrs, want: F.negative(F.linalg_gemm2(

@@ -64,20 +64,20 @@ def product_gradients(multiply: Callable[[ArrayObject, ArrayObject, bool, bool],
 _TURNS = ((False, False), (True, False), (False, True), (True, True))
 
 
-def _pairs(**more: float) -> Callable[[], samples.Samples]:
+def _pairs(**options: float) -> Callable[[], samples.Samples]:
     def make() -> samples.Samples:
         rng = np.random.default_rng(3)
         left, right = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 4), (2, 4, 2)))
         return [([left.swapaxes(1, 2).copy() if a else left, right.swapaxes(1, 2).copy() if b else right],
-                 {"transpose_a": a, "transpose_b": b, **more}) for a, b in _TURNS]
+                 {"transpose_a": a, "transpose_b": b, **options}) for a, b in _TURNS]
 
     return make
 
 
 def _product_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
     """As ``_product``, for ``batch_dot``; the batch is shared too."""
-    found = shared_axis(shapes, 1 if attrs["transpose_a"] else 2, 2 if attrs["transpose_b"] else 1)
-    return shared_axis(found, 0, 0)
+    aligned = shared_axis(shapes, 1 if attrs["transpose_a"] else 2, 2 if attrs["transpose_b"] else 1)
+    return shared_axis(aligned, 0, 0)
 
 
 batch_dot = Op("batch_dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b": False, "forward_stype": None},
@@ -108,19 +108,19 @@ def _placed(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 def _gemm_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     left, right = (_placed(tuple(shape), attrs["axis"]) for shape in shapes[:2])
-    made = _product_shape(left, right, attrs)
-    place = attrs["axis"] % len(made)
-    made = (*made[:place], made[-2], *made[place:-2], made[-1])
-    if len(shapes) > 2 and tuple(shapes[2]) != made:
-        raise ShapeError(f"C has shape {tuple(shapes[2])}, the product {made}.", hint="they are added, so they must be equal.")
-    return made
+    result = _product_shape(left, right, attrs)
+    place = attrs["axis"] % len(result)
+    result = (*result[:place], result[-2], *result[place:-2], result[-1])
+    if len(shapes) > 2 and tuple(shapes[2]) != result:
+        raise ShapeError(f"C has shape {tuple(shapes[2])}, the product {result}.", hint="they are added, so they must be equal.")
+    return result
 
 
 def _gemm(xp: ArrayModule, left: Array, right: Array, attrs: Attrs) -> Array:
     real([left.dtype, right.dtype], attrs)
     axis = attrs["axis"]
-    made = product(xp, xp.moveaxis(left, axis, -2), xp.moveaxis(right, axis, -2), attrs)
-    scaled: Array = xp.ascontiguousarray(xp.moveaxis(made, -2, axis)) * left.dtype.type(attrs["alpha"])
+    matrix = product(xp, xp.moveaxis(left, axis, -2), xp.moveaxis(right, axis, -2), attrs)
+    scaled: Array = xp.ascontiguousarray(xp.moveaxis(matrix, -2, axis)) * left.dtype.type(attrs["alpha"])
     return scaled
 
 

@@ -46,8 +46,8 @@ def turn(F: ArrayFunctions, x: ArrayObject) -> ArrayObject:
 
 def matrix_sample(seed: int = 0, batch: bool = False) -> Array:
     """A well-conditioned symmetric 3 x 3 matrix, or two."""
-    made = np.random.default_rng(seed).standard_normal((2, 3, 3) if batch else (3, 3)).astype(np.float32) / 2
-    return made @ np.swapaxes(made, -1, -2) + np.eye(3, dtype=np.float32)
+    matrix = np.random.default_rng(seed).standard_normal((2, 3, 3) if batch else (3, 3)).astype(np.float32) / 2
+    return matrix @ np.swapaxes(matrix, -1, -2) + np.eye(3, dtype=np.float32)
 
 
 def _diagonal_length(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
@@ -68,8 +68,8 @@ extract = Op("_linalg_extractdiag", "A", attrs={"offset": 0}, shape=_diagonal_le
 
 @extract.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    found: Array = fresh(k.xp, k.xp.diagonal(x, attrs["offset"], -2, -1))
-    return found
+    diagonal: Array = fresh(k.xp, k.xp.diagonal(x, attrs["offset"], -2, -1))
+    return diagonal
 
 
 extract.gradient(lambda F, g, data, out, attrs, want: F.linalg_makediag(g, offset=attrs["offset"]))
@@ -134,8 +134,8 @@ flatten = Op("_linalg_extracttrian", "A", attrs={"offset": 0, "lower": True}, sh
 
 @flatten.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    found: Array = fresh(k.xp, x[(..., *_corner(x.shape[-1], attrs))])
-    return found
+    triangle: Array = fresh(k.xp, x[(..., *_corner(x.shape[-1], attrs))])
+    return triangle
 
 
 flatten.gradient(lambda F, g, data, out, attrs, want: F.linalg_maketrian(g, offset=attrs["offset"], lower=attrs["lower"]))
@@ -199,8 +199,8 @@ sums = Op("_linalg_sumlogdiag", "A", shape=lambda shapes, attrs: (square(shapes[
 
 @sums.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    made = k.xp.log(k.xp.diagonal(checked(x), 0, -2, -1)).sum(axis=-1, dtype=x.dtype)
-    return k.xp.asarray(made).reshape(x.shape[:-2] or (1,))
+    total = k.xp.log(k.xp.diagonal(checked(x), 0, -2, -1)).sum(axis=-1, dtype=x.dtype)
+    return k.xp.asarray(total).reshape(x.shape[:-2] or (1,))
 
 
 @sums.gradient
@@ -236,8 +236,8 @@ def _(k: Kernels, *stores_and_attrs: *Given) -> Array:
     out = fresh(k.xp, stores[0]).reshape(_apart(shapes, 0))
     for place, x in enumerate(stores[1:], 1):
         out = out * x.reshape(_apart(shapes, place))
-    found: Array = out.reshape(-1, shapes[0][1]) if shapes[0][1] else out.reshape(_khatri_rao_shape(shapes, {}))
-    return found
+    result: Array = out.reshape(-1, shapes[0][1]) if shapes[0][1] else out.reshape(_khatri_rao_shape(shapes, {}))
+    return result
 
 
 @khatri_rao.gradient
@@ -247,12 +247,12 @@ def _(F: ArrayFunctions, g: ArrayObject, args: ArrayObject, out: ArrayObject, at
     whole = F._view(g, shape=(*(int(shape[0]) for shape in shapes), int(shapes[0][1])))
     views = [F._view(x, shape=_apart(shapes, place)) for place, x in enumerate(args)]
     # Any: arrays of numpy or cupy
-    made: list[Any] = []
+    gradients: list[Any] = []
     for place, shape in enumerate(shapes):
         part = whole
         for other, factor in enumerate(views):
             part = part if other == place else F.broadcast_mul(part, factor)
-        made.append(F._view(F._sum_to(part, shape=_apart(shapes, place)), shape=shape))
-    return made
+        gradients.append(F._view(F._sum_to(part, shape=_apart(shapes, place)), shape=shape))
+    return gradients
 
 

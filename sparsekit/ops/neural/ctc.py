@@ -87,10 +87,10 @@ def _paths(xp: ArrayModule, data: Array, label: Array, lengths: Sequence[Array],
     return Paths(symbols, data_lengths, label_lengths)
 
 
-def _check_range(what: str, values: Array, low: int, high: int) -> None:
+def _check_range(name: str, values: Array, low: int, high: int) -> None:
     wrong = values[(values < low) | (values > high)]
     if wrong.size:
-        raise RowIndexError(f"Each {what} must be from {low} to {high}, got {wrong[0]}.",
+        raise RowIndexError(f"Each {name} must be from {low} to {high}, got {wrong[0]}.",
                             hint="labels are class numbers; blank_label='first' pads them with 0, and 'last' with -1.")
 
 
@@ -123,8 +123,8 @@ def _sweep(xp: ArrayModule, scores: Array, symbols: Array, lasting: Array) -> Ar
 def _ends(paths: Paths, places: Array) -> Array:
     """Mask of the places where a path may end: its last label, and the blank after it."""
     last = 2 * paths.label_lengths[:, None]
-    found: Array = (places == last) | (places == last - 1)
-    return found
+    ends: Array = (places == last) | (places == last - 1)
+    return ends
 
 
 def _reversed(xp: ArrayModule, array: Array, lengths: Array, axis: int) -> Array:
@@ -141,17 +141,17 @@ def _occupancy(xp: ArrayModule, scores: Array, paths: Paths) -> tuple[Any, Any, 
     """Loss of each sample, probability of each place of its path at each time, and mask of the times with a gradient."""
     symbols, data_lengths, label_lengths = paths
     places = xp.arange(symbols.shape[1])
-    whole = 2 * label_lengths + 1
+    path_lengths = 2 * label_lengths + 1
     before = _sweep(xp, scores, symbols, data_lengths)
     ends = xp.where(_ends(paths, places), before[-1], -np.inf)
     total = _log_add(xp, *(ends[:, place] for place in places))
     total = xp.where(data_lengths > 0, total, xp.where(label_lengths == 0, 0, -np.inf))
-    turned = xp.stack([_reversed(xp, step, whole, 1) for step in _reversed(xp, scores, data_lengths, 0)])
-    after = _sweep(xp, turned, _reversed(xp, symbols, whole, 1), data_lengths)
-    after = _reversed(xp, xp.stack([_reversed(xp, step, whole, 1) for step in after]), data_lengths, 0)
+    turned = xp.stack([_reversed(xp, step, path_lengths, 1) for step in _reversed(xp, scores, data_lengths, 0)])
+    after = _sweep(xp, turned, _reversed(xp, symbols, path_lengths, 1), data_lengths)
+    after = _reversed(xp, xp.stack([_reversed(xp, step, path_lengths, 1) for step in after]), data_lengths, 0)
     reached = (xp.arange(scores.shape[0])[:, None] < data_lengths) & np.isfinite(total)
     share = before + after - scores - total[:, None]
-    inside = reached[:, :, None] & (places < whole[:, None])
+    inside = reached[:, :, None] & (places < path_lengths[:, None])
     return -total, xp.exp(xp.where(inside, share, -np.inf)), reached
 
 
@@ -198,14 +198,14 @@ possible alignment have an infinite loss and no gradient.""")
 
 
 @ctc_loss.forward("default, default, default?, default? -> default, default")
-def _(k: Kernels, data: Array, label: Array, *rest: *Given) -> tuple[Array, Array]:
+def _(k: Kernels, data: Array, label: Array, *arguments: *Given) -> tuple[Array, Array]:
     floating("CTCLoss", data)
-    loss, gradient = _loss_and_gradient(k, data, label, rest[:-1], rest[-1])
+    loss, gradient = _loss_and_gradient(k, data, label, arguments[:-1], arguments[-1])
     return loss.astype(data.dtype, copy=False), gradient.astype(data.dtype, copy=False)
 
 
 @ctc_loss.gradient
 def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, data_lengths: ArrayObject,
       label_lengths: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
-    given = F.broadcast_mul(F.ones_like(out[1]), F.Reshape(g, shape=(1, -1, 1)))
-    return (F._masked(given, out[1]), None, want[2] and F.zeros_like(data_lengths), want[3] and F.zeros_like(label_lengths))
+    above = F.broadcast_mul(F.ones_like(out[1]), F.Reshape(g, shape=(1, -1, 1)))
+    return (F._masked(above, out[1]), None, want[2] and F.zeros_like(data_lengths), want[3] and F.zeros_like(label_lengths))

@@ -54,13 +54,13 @@ def _fc_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partia
     data, weight, *bias = shapes
     if not data:
         return shapes
-    rest = data[1:] if attrs["flatten"] else data[-1:]
-    inner = None if None in rest else math.prod(rest)
+    sizes = data[1:] if attrs["flatten"] else data[-1:]
+    inner = None if None in sizes else math.prod(sizes)
     if out and data[0] is None and len(data) > 1:
         data = (out[0], *data[1:])
     if len(data) == 2 and weight is not None and data[1] is None:
         data = (data[0], weight[1])
-    return [data, (attrs["num_hidden"], inner), *[(attrs["num_hidden"], 1)[:len(one or (0,))] for one in bias]]
+    return [data, (attrs["num_hidden"], inner), *[(attrs["num_hidden"], 1)[:len(shape or (0,))] for shape in bias]]
 
 
 fully_connected = Op(
@@ -81,8 +81,8 @@ def _flattened(x: Array, attrs: Attrs) -> Array:
 
 
 @fully_connected.forward("default, default, default? -> default")
-def _(k: Kernels, x: Array, weight: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    return biased(k.xp.matmul(_flattened(x, rest[-1]), weight.T), rest[0] if len(rest) == 2 else None)
+def _(k: Kernels, x: Array, weight: Array, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    return biased(k.xp.matmul(_flattened(x, arguments[-1]), weight.T), arguments[0] if len(arguments) == 2 else None)
 
 
 def biased(out: Array, bias: Array | None) -> Array:
@@ -96,16 +96,16 @@ def biased(out: Array, bias: Array | None) -> Array:
 
 
 @fully_connected.forward("csr, default, default? -> default")
-def _(k: Kernels, x: CSR, weight: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    bias = rest[0] if len(rest) == 2 else None
+def _(k: Kernels, x: CSR, weight: Array, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    bias = arguments[0] if len(arguments) == 2 else None
     turned = k.xp.empty((weight.shape[0], x.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.dense_dot_csr_transposed(k.xp.ascontiguousarray(weight), values_as(x, turned), x.indices, x.indptr, turned)
     return biased(k.xp.ascontiguousarray(turned.T), bias)
 
 
 @fully_connected.forward("default, row_sparse, default? -> default")
-def _(k: Kernels, x: Array, weight: RowSparse, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    bias, attrs = rest[0] if len(rest) == 2 else None, rest[-1]
+def _(k: Kernels, x: Array, weight: RowSparse, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    bias, attrs = arguments[0] if len(arguments) == 2 else None, arguments[-1]
     x = _flattened(x, attrs)
     out = k.xp.zeros((*x.shape[:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     out[..., weight.indices] = k.xp.matmul(x, weight.data.T)
@@ -120,11 +120,11 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject,
         inner = weight.shape[1]
         flat = F.Reshape(data, shape=(-1, inner))
         g = F.Reshape(g, shape=(-1, attrs["num_hidden"]))
-    given = want[0] and _data_gradient(F, g, data, weight, want[0])
-    if given is not None and flat is not data:
-        given = F.Reshape(given, shape=tuple(data.shape))
-    return (given, want[1] and F.dot(g, flat, transpose_a=True, forward_stype="default", out=want[1].out
-                                     if want[1].stype in (None, "default") else None),
+    gradient = want[0] and _data_gradient(F, g, data, weight, want[0])
+    if gradient is not None and flat is not data:
+        gradient = F.Reshape(gradient, shape=tuple(data.shape))
+    return (gradient, want[1] and F.dot(g, flat, transpose_a=True, forward_stype="default", out=want[1].out
+                                        if want[1].stype in (None, "default") else None),
             want[2] and bias is not None and _bias_gradient(F, g, bias))
 
 
@@ -136,8 +136,8 @@ def _data_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight:
 
 
 def _bias_gradient(F: ArrayFunctions, g: ArrayObject, bias: ArrayObject) -> ArrayObject:
-    made = F.sum(g, axis=0)
-    return made if len(bias.shape) == 1 else F._view(made, shape=tuple(bias.shape))
+    gradient = F.sum(g, axis=0)
+    return gradient if len(bias.shape) == 1 else F._view(gradient, shape=tuple(bias.shape))
 
 
 ACTIVATIONS = ("relu", "sigmoid", "log_sigmoid", "tanh", "softrelu", "softsign")
@@ -160,8 +160,8 @@ def _activate(k: Kernels, x: Array, kind: str) -> Array:
     if kind == "log_sigmoid":
         return -_softplus(xp, -x)
     if kind == "softsign":
-        made: Array = x / (1 + xp.abs(x))
-        return made
+        values: Array = x / (1 + xp.abs(x))
+        return values
     raise UnknownNameError.of("activation", kind, ACTIVATIONS)
 
 
@@ -224,7 +224,7 @@ def _slope_shape(data: tuple[int, ...], gamma: tuple[int, ...]) -> tuple[int, ..
         return (1,) * len(data)
     if len(gamma) == 1 and len(data) > 1 and gamma[0] == data[1]:
         return along(1, data)
-    if 1 < len(gamma) <= len(data) and all(size in (1, whole) for size, whole in zip(gamma, data, strict=False)):
+    if 1 < len(gamma) <= len(data) and all(size in (1, extent) for size, extent in zip(gamma, data, strict=False)):
         return gamma + (1,) * (len(data) - len(gamma))
     raise ShapeError(f"gamma of shape {gamma} does not fit data of shape {data}.",
                      hint="gamma holds one slope, one for each place of axis 1, or one for each place of the first axes.")
@@ -251,22 +251,22 @@ their mean otherwise.""")
 
 
 @leaky_relu.forward("default, default? -> default...")
-def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array | tuple[Array, Array]:
-    attrs, xp = rest[-1], k.xp
-    kind, given = attrs["act_type"], x.dtype
+def _(k: Kernels, x: Array, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array | tuple[Array, Array]:
+    attrs, xp = arguments[-1], k.xp
+    kind, dtype = attrs["act_type"], x.dtype
     floating("LeakyReLU", x)
     x = wide(x)
     if kind == "gelu":
-        return _gelu(k, x).astype(given, copy=False)
+        return _gelu(k, x).astype(dtype, copy=False)
     if kind in ("elu", "selu"):
-        made = xp.expm1(xp.minimum(x, 0)) * x.dtype.type(attrs["slope"] if kind == "elu" else SELU_ALPHA)
-        scaled: Array = xp.where(x > 0, x, made) * x.dtype.type(1 if kind == "elu" else SELU_SCALE)
-        return scaled.astype(given, copy=False)
-    slope = rest[0].reshape(_slope_shape(x.shape, rest[0].shape)) if len(rest) == 2 else _slopes(xp, x, attrs)
-    made = x * slope
-    made = xp.maximum(x, made, out=made) if kind == "leaky" and 0 <= slope <= 1 else xp.where(x > 0, x, made)
-    made = made.astype(given, copy=False)
-    return (made, slope.astype(given, copy=False)) if kind == "rrelu" else made
+        curve = xp.expm1(xp.minimum(x, 0)) * x.dtype.type(attrs["slope"] if kind == "elu" else SELU_ALPHA)
+        scaled: Array = xp.where(x > 0, x, curve) * x.dtype.type(1 if kind == "elu" else SELU_SCALE)
+        return scaled.astype(dtype, copy=False)
+    slope = arguments[0].reshape(_slope_shape(x.shape, arguments[0].shape)) if len(arguments) == 2 else _slopes(xp, x, attrs)
+    result = x * slope
+    result = xp.maximum(x, result, out=result) if kind == "leaky" and 0 <= slope <= 1 else xp.where(x > 0, x, result)
+    result = result.astype(dtype, copy=False)
+    return (result, slope.astype(dtype, copy=False)) if kind == "rrelu" else result
 
 
 def _by_kernel(*arrays: Array) -> bool:
@@ -278,8 +278,8 @@ _erfc = from_scipy("erfc")
 
 def _normal(xp: ArrayModule, x: Array) -> Array:
     """The normal distribution function."""
-    made: Array = x.dtype.type(0.5) * _erfc(xp, x * x.dtype.type(-math.sqrt(0.5)))  # 1 + erf would cancel far below zero
-    return made
+    probabilities: Array = x.dtype.type(0.5) * _erfc(xp, x * x.dtype.type(-math.sqrt(0.5)))  # 1 + erf would cancel far below zero
+    return probabilities
 
 
 def _gelu(k: Kernels, x: Array) -> Array:
@@ -297,10 +297,10 @@ gelu_backward = Op("_gelu_backward", "g data", shape=infer.same_shape, sample=sa
 @gelu_backward.forward("default, default -> default")
 def _(k: Kernels, g: Array, x: Array, attrs: Attrs, out: Array | None = None) -> Array:
     if not _by_kernel(g, x):
-        g, x, given = wide(g), wide(x), np.result_type(g, x)
+        g, x, dtype = wide(g), wide(x), np.result_type(g, x)
         bell = k.xp.exp(x * x * x.dtype.type(-0.5)) * x.dtype.type(1 / math.sqrt(2 * math.pi))
-        made: Array = g * (_normal(k.xp, x) + x * bell)
-        return made.astype(given, copy=False)
+        gradient: Array = g * (_normal(k.xp, x) + x * bell)
+        return gradient.astype(dtype, copy=False)
     out = k.xp.empty_like(x) if out is None else out
     k.gelu_backward(g.reshape(-1), x.reshape(-1), out.reshape(-1))
     return out
@@ -339,21 +339,21 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject |
         return above + below * slope
     if kind == "rrelu":
         return above + F._masked(below, out[1])
-    made: ArrayObject = out
+    result: ArrayObject = out
     if kind == "elu":
-        return above + below * (made + slope)
-    return above * SELU_SCALE + below * (made + SELU_SCALE * SELU_ALPHA)
+        return above + below * (result + slope)
+    return above * SELU_SCALE + below * (result + SELU_SCALE * SELU_ALPHA)
 
 
 def _learnt_slope_gradients(F: ArrayFunctions, above: ArrayObject, below: ArrayObject, data: ArrayObject, gamma: ArrayObject,
                             want: Sequence[Want | None]) -> tuple[Gradient, Gradient]:
     shape = _slope_shape(tuple(data.shape), tuple(gamma.shape))
-    given = want[0] and above + F.broadcast_mul(below, F.Reshape(gamma, shape=shape))
+    gradient = want[0] and above + F.broadcast_mul(below, F.Reshape(gamma, shape=shape))
     axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
     summed = want[1] and F.elemwise_mul(below, data)
     if summed is not None and axes:
         summed = F.sum(summed, axis=axes)
-    return given, want[1] and F.Reshape(summed, shape=tuple(gamma.shape))
+    return gradient, want[1] and F.Reshape(summed, shape=tuple(gamma.shape))
 
 
 masked = Op("_masked", "data mask", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], nondifferentiable=(1,),
@@ -389,8 +389,8 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> tuple[Array, Array]:
     if not attrs["p"] or not (hooks.state.training or attrs["mode"] == "always"):
         return x.copy(), k.xp.broadcast_to(k.xp.ones((), x.dtype), x.shape)
     mask = _kept(k.xp, x, attrs)
-    made: Array = x * mask
-    return made, mask
+    masked: Array = x * mask
+    return masked, mask
 
 
 def _kept(xp: ArrayModule, x: Array, attrs: Attrs) -> Array:

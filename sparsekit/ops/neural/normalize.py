@@ -102,12 +102,12 @@ depend on the data, as with global statistics.""")
 
 @backward.forward("default, default, default, default, default, default? -> default, default, default")
 def _(k: Kernels, g: Array, data: Array, gamma: Array, mean: Array, share: Array,
-      *rest: *tuple[*tuple[Array, ...], Attrs]) -> tuple[Array, Array, Array]:
-    attrs, view = rest[-1], View(*rest[-1]["view"])
+      *arguments: *tuple[*tuple[Array, ...], Attrs]) -> tuple[Array, Array, Array]:
+    attrs, view = arguments[-1], View(*arguments[-1]["view"])
     vector = along(view.place, view.shape)
     others = tuple(axis for axis in range(len(view.shape)) if axis != view.place)
     x, above = wide(data).reshape(view.shape), wide(g).reshape(view.shape)
-    if len(rest) < 2 and not attrs["fix_gamma"] and x.size >= LARGE and _by_rows(view, x, above, gamma):
+    if len(arguments) < 2 and not attrs["fix_gamma"] and x.size >= LARGE and _by_rows(view, x, above, gamma):
         return _fused_gradients(k, above, x, gamma, mean, share, data.shape)
     standard = (x - mean) * share
     scale, offset = (above * standard).sum(axis=others), above.sum(axis=others)
@@ -115,12 +115,12 @@ def _(k: Kernels, g: Array, data: Array, gamma: Array, mean: Array, share: Array
         scale[...] = 0
     else:
         above = above * gamma.reshape(vector)
-    made = above
-    if len(rest) < 2 or not rest[0][0]:
-        made = above - above.mean(axis=view.axes, keepdims=True)
-        made -= standard * (above * standard).mean(axis=view.axes, keepdims=True)
-    made = made * share
-    return (made.reshape(data.shape).astype(data.dtype, copy=False), scale.astype(gamma.dtype, copy=False),
+    gradient = above
+    if len(arguments) < 2 or not arguments[0][0]:
+        gradient = above - above.mean(axis=view.axes, keepdims=True)
+        gradient -= standard * (above * standard).mean(axis=view.axes, keepdims=True)
+    gradient = gradient * share
+    return (gradient.reshape(data.shape).astype(data.dtype, copy=False), scale.astype(gamma.dtype, copy=False),
             offset.astype(gamma.dtype, copy=False))
 
 
@@ -263,10 +263,10 @@ class _Averaging(Op):
     """The record of an operator that writes moving averages in training."""
 
     def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
-        found = super().visits(attrs, stypes, training)
+        touched = super().visits(attrs, stypes, training)
         if attrs.get("fix_gamma"):
-            del found.reads[1]
-        return found if training and not attrs.get("use_global_stats") else found._replace(writes={})
+            del touched.reads[1]
+        return touched if training and not attrs.get("use_global_stats") else touched._replace(writes={})
 
 
 batch_norm = _Averaging(
@@ -316,8 +316,8 @@ def _(F: ArrayFunctions, g: Arriving, data: ArrayObject, gamma: ArrayObject, bet
     view = _batch_view(tuple(data.shape), attrs)
     vector = along(view.place, view.shape)
     mean, share = (F.Reshape(part, shape=vector) for part in out[1:3])
-    made = F._normalize_backward(own, data, gamma, mean, share, out[3], view=tuple(view), fix_gamma=attrs["fix_gamma"])
-    return (*made, None, None)
+    gradients = F._normalize_backward(own, data, gamma, mean, share, out[3], view=tuple(view), fix_gamma=attrs["fix_gamma"])
+    return (*gradients, None, None)
 
 
 LENGTH_MODES = ("instance", "channel", "spatial")
@@ -378,8 +378,8 @@ def _window_sum(k: Kernels, x: Array, attrs: Attrs) -> Array:
     half, channels = attrs["size"] // 2, x.shape[1]
     sums = k.xp.concatenate([k.xp.zeros_like(x[:, :1]), k.xp.cumsum(x, axis=1, dtype=x.dtype)], axis=1)
     places = k.xp.arange(channels)
-    made = sums[:, k.xp.minimum(places + half + 1, channels)] - sums[:, k.xp.maximum(places - half, 0)]
-    return k.xp.ascontiguousarray(made)
+    totals = sums[:, k.xp.minimum(places + half + 1, channels)] - sums[:, k.xp.maximum(places - half, 0)]
+    return k.xp.ascontiguousarray(totals)
 
 
 window.gradient(lambda F, g, data, out, attrs, want: F._channel_window_sum(g, size=attrs["size"]))
@@ -409,8 +409,8 @@ def _(k: Kernels, data: Array, attrs: Attrs) -> Array:
     x = wide(data)
     total = _window_sum(k, x * x, {"size": attrs["nsize"]})
     base: Array = total * x.dtype.type(attrs["alpha"] / attrs["nsize"]) + x.dtype.type(attrs["knorm"])
-    made: Array = x * base ** x.dtype.type(-attrs["beta"])
-    return made.astype(data.dtype, copy=False)
+    scaled: Array = x * base ** x.dtype.type(-attrs["beta"])
+    return scaled.astype(data.dtype, copy=False)
 
 
 @response.gradient

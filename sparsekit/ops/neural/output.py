@@ -158,8 +158,8 @@ def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
 @softmax_output.gradient
 def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
-    made = F._softmax_output_backward(out, label, **attrs)
-    return F.elemwise_mul(made, g) if attrs["out_grad"] else made, None
+    gradient = F._softmax_output_backward(out, label, **attrs)
+    return F.elemwise_mul(gradient, g) if attrs["out_grad"] else gradient, None
 
 
 softmax_output_backward = Op("_softmax_output_backward", "result label", attrs=SOFTMAX_OUTPUT, shape=infer.unchanged,
@@ -178,12 +178,12 @@ def _(k: Kernels, result: Array, label: Array, attrs: Attrs) -> Array:
     hit = label.astype(np.int64) == xp.arange(view[axis]).reshape(along(axis, view))
     alpha = attrs["smooth_alpha"]
     wanted = xp.where(hit, 1 - alpha, alpha / max(1, view[axis] - 1)) * xp.any(hit, axis=axis, keepdims=True) if alpha else hit
-    made: Array = wide(result).reshape(view) - wanted
+    gradient: Array = wide(result).reshape(view) - wanted
     valid = label != attrs["ignore_label"]
     if attrs["use_ignore"]:
-        made = made * valid
-    made = made * (attrs["grad_scale"] / _divisor(view, valid, attrs))
-    return made.reshape(result.shape).astype(kind, copy=False)
+        gradient = gradient * valid
+    gradient = gradient * (attrs["grad_scale"] / _divisor(view, valid, attrs))
+    return gradient.reshape(result.shape).astype(kind, copy=False)
 
 
 def _divisor(view: tuple[int, ...], valid: Array, attrs: Attrs) -> float:
@@ -231,8 +231,8 @@ def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Array:
     side = k.xp.where(hit, -1, 1).astype(x.dtype)
     short = attrs["margin"] + side * x
     slope = (short > 0) if attrs["use_linear"] else 2 * k.xp.maximum(short, 0)
-    made: Array = side * slope * attrs["regularization_coefficient"]
-    return made.astype(x.dtype, copy=False)
+    gradient: Array = side * slope * attrs["regularization_coefficient"]
+    return gradient.astype(x.dtype, copy=False)
 
 
 def _make_loss_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
@@ -328,8 +328,8 @@ def _(k: Kernels, g: Array, x: Array, label: Array, attrs: Attrs) -> Array:
 
 
 @sigmoid_cross_entropy_backward.gradient
-def _(F: ArrayFunctions, g: ArrayObject, given: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject | None,
+def _(F: ArrayFunctions, g: ArrayObject, above: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject | None,
       attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
     return (want[0] and F._sigmoid_cross_entropy_backward(g, data, label),
-            want[1] and F._sigmoid_backward(F.elemwise_mul(g, given), F.sigmoid(data)),
-            want[2] and F.negative(F.elemwise_mul(g, given)))
+            want[1] and F._sigmoid_backward(F.elemwise_mul(g, above), F.sigmoid(data)),
+            want[2] and F.negative(F.elemwise_mul(g, above)))

@@ -99,16 +99,16 @@ def _masked(xp: ArrayModule, x: Array, length: Array, axis: int) -> Array:
     return xp.where(places < xp.expand_dims(whole(xp, length, "The length"), axis), x, -np.inf)
 
 
-def _kind(attrs: Attrs, given: DType) -> DType:
+def _kind(attrs: Attrs, dtype: DType) -> DType:
     """Element type of the result: the requested one, else that of the data."""
     asked = attrs["dtype"]
     if is_left_out(asked):
-        return given
-    made: DType = np.dtype(asked)
-    if made.kind != "f":
-        raise DTypeError(f"dtype of a softmax must be float16, float32 or float64, got {made}.",
+        return dtype
+    chosen: DType = np.dtype(asked)
+    if chosen.kind != "f":
+        raise DTypeError(f"dtype of a softmax must be float16, float32 or float64, got {chosen}.",
                          hint="leave dtype out for the type of the data.")
-    return made
+    return chosen
 
 
 def _shape(shapes: list[Shape], attrs: Attrs, has_length: bool = False) -> Shape:
@@ -137,20 +137,20 @@ def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data",
             sample=sample or samples.one(), cost=cost.each(5), saves=("out",), input_rule=first_alike,
             wants=lambda attrs, name: bool(attrs["use_length"]), doc=doc)
 
-    def forward(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-        attrs = rest[-1]
+    def forward(k: Kernels, x: Array, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+        attrs = arguments[-1]
         floating(name, x)
         kind = _kind(attrs, x.dtype)
         x = wide(x)
         factor = sign * (attrs["temperature"] or 1)
         if factor != 1:
             x = x / x.dtype.type(factor)
-        if len(rest) == 2:
-            x = _masked(k.xp, x, rest[0], attrs["axis"])
-        return softmax_along(k, x, attrs["axis"], log, len(rest) == 2).astype(kind, copy=False)
+        if len(arguments) == 2:
+            x = _masked(k.xp, x, arguments[0], attrs["axis"])
+        return softmax_along(k, x, attrs["axis"], log, len(arguments) == 2).astype(kind, copy=False)
 
-    def of_sparse(k: Kernels, x: Sparse, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:  # no value of a softmax is zero
-        return forward(k, dense_of(k, x, name), *rest)
+    def of_sparse(k: Kernels, x: Sparse, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:  # no value of a softmax is zero
+        return forward(k, dense_of(k, x, name), *arguments)
 
     for stype, function in (("default", forward), ("csr|row_sparse", of_sparse)):
         op.forward(f"{stype}, default? -> default" if has_length else f"{stype} -> default")(function)
@@ -179,12 +179,12 @@ def _backward(name: str, formula: Callable[[ArrayModule, Array, Array, int], Arr
             sample=lambda: [([samples.grid(), samples.grid(seed=1, low=-2.0, high=-0.1)], {"axis": axis}) for axis in (-1, 0)])
 
     @op.forward("default, default -> default")
-    def _(k: Kernels, g: Array, made: Array, attrs: Attrs, out: Array | None = None) -> Array:
-        if not (made.size >= LARGE and attrs["axis"] in (-1, made.ndim - 1)
-                and all(array.dtype == np.float32 and array.flags.c_contiguous for array in (g, made))):
-            return formula(k.xp, wide(g), wide(made), attrs["axis"]).astype(np.result_type(g, made), copy=False)
-        out, matrix = k.xp.empty_like(made) if out is None else out, (-1, made.shape[-1])
-        getattr(k, f"{name[1:]}_rows")(g.reshape(matrix), made.reshape(matrix), out.reshape(matrix))
+    def _(k: Kernels, g: Array, result: Array, attrs: Attrs, out: Array | None = None) -> Array:
+        if not (result.size >= LARGE and attrs["axis"] in (-1, result.ndim - 1)
+                and all(array.dtype == np.float32 and array.flags.c_contiguous for array in (g, result))):
+            return formula(k.xp, wide(g), wide(result), attrs["axis"]).astype(np.result_type(g, result), copy=False)
+        out, matrix = k.xp.empty_like(result) if out is None else out, (-1, result.shape[-1])
+        getattr(k, f"{name[1:]}_rows")(g.reshape(matrix), result.reshape(matrix), out.reshape(matrix))
         return out
 
     return op
@@ -192,7 +192,7 @@ def _backward(name: str, formula: Callable[[ArrayModule, Array, Array, int], Arr
 
 _backward("_softmax_backward", lambda xp, g, out, axis: out * (g - (g * out).sum(axis=axis, keepdims=True)),
           "``out * (g - sum(g * out))`` along an axis: the gradient of softmax, from its output.").gradient(
-    lambda F, g, above, out, made, attrs, want: (
+    lambda F, g, above, out, result, attrs, want: (
         want[0] and F._softmax_backward(g, out, axis=attrs["axis"]),
         want[1] and F.elemwise_sub(
             g * F.broadcast_sub(above, F.sum(above * out, axis=attrs["axis"], keepdims=True)),
@@ -200,7 +200,7 @@ _backward("_softmax_backward", lambda xp, g, out, axis: out * (g - (g * out).sum
 
 _backward("_log_softmax_backward", lambda xp, g, out, axis: g - xp.exp(out) * g.sum(axis=axis, keepdims=True),
           "``g - exp(out) * sum(g)`` along an axis: the gradient of log_softmax, from its output.").gradient(
-    lambda F, g, above, out, made, attrs, want: (
+    lambda F, g, above, out, result, attrs, want: (
         want[0] and F.broadcast_sub(g, F.sum(g * F.exp(out), axis=attrs["axis"], keepdims=True)),
         want[1] and F.negative(F.broadcast_mul(g * F.exp(out), F.sum(above, axis=attrs["axis"], keepdims=True)))))
 
@@ -275,8 +275,8 @@ def _one_hot(xp: ArrayModule, label: Array, shape: tuple[int, ...]) -> Array:
     if places.size and not (places.min() >= 0 and places.max() < shape[1]):
         wrong = places[(places < 0) | (places >= shape[1])][0]
         raise RowIndexError(f"Label {wrong} is out of range for {shape[1]} classes.", hint="classes are counted from 0.")
-    found: Array = places[:, None] == xp.arange(shape[1])
-    return found
+    hits: Array = places[:, None] == xp.arange(shape[1])
+    return hits
 
 
 @cross_entropy.forward("default, default -> default")

@@ -45,9 +45,9 @@ def uniform(rng: np.random.Generator, size: Shape, low: Parameter, high: Paramet
 def at_most_below(values: Array, low: Parameter, high: Parameter) -> Array:
     """Even values after rounding to their type, which may have reached the upper bound."""
     top = np.asarray(high).astype(values.dtype)
-    made: Array = np.minimum(values, np.maximum(np.nextafter(top, values.dtype.type(-np.inf)),
-                                                np.asarray(low).astype(values.dtype)))
-    return made
+    bounded: Array = np.minimum(values, np.maximum(np.nextafter(top, values.dtype.type(-np.inf)),
+                                                   np.asarray(low).astype(values.dtype)))
+    return bounded
 
 
 def _normal(rng: np.random.Generator, size: Shape, loc: Parameter, scale: Parameter) -> Array:

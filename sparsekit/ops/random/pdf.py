@@ -42,8 +42,8 @@ _digamma = from_scipy("digamma")
 
 
 def _binomial_log(xp: ArrayModule, x: Array, k: Array, p: Array) -> Array:
-    found: Array = _gammaln(xp, x + k) - _gammaln(xp, x + 1) - _gammaln(xp, k) + k * xp.log(p) + x * xp.log1p(-p)
-    return found
+    logarithm: Array = _gammaln(xp, x + k) - _gammaln(xp, x + 1) - _gammaln(xp, k) + k * xp.log(p) + x * xp.log1p(-p)
+    return logarithm
 
 
 def _binomial_slopes(xp: ArrayModule, x: Array, k: Array, p: Array) -> tuple[None, Array, Array]:
@@ -61,9 +61,9 @@ def _general_slopes(xp: ArrayModule, x: Array, mu: Array, alpha: Array) -> tuple
 
 
 def _dirichlet_log(xp: ArrayModule, x: Array, alpha: Array) -> Array:
-    found: Array = (xp.sum((alpha - 1) * xp.log(x), axis=-1) + _gammaln(xp, alpha.sum(axis=-1))
-                    - xp.sum(_gammaln(xp, alpha), axis=-1))
-    return found
+    logarithm: Array = (xp.sum((alpha - 1) * xp.log(x), axis=-1) + _gammaln(xp, alpha.sum(axis=-1))
+                        - xp.sum(_gammaln(xp, alpha), axis=-1))
+    return logarithm
 
 
 DENSITIES = {
@@ -129,13 +129,13 @@ def _declare(name: str, density: Density) -> None:
             doc=f"The density of {density.doc}.\n\nWith ``is_log=True``, its logarithm.")
 
     @op.forward(f"{', '.join(['default'] * len(inputs))} -> default")
-    def _(k: Kernels, sample: Array, *rest: *Given) -> Array:
-        *stores, attrs = rest
+    def _(k: Kernels, sample: Array, *arguments: *Given) -> Array:
+        *stores, attrs = arguments
         floating(op.name, sample, *stores)
         x = wide(sample)
-        made = density.logarithm(k.xp, x, *_spread(name, x, [wide(store) for store in stores]))
-        made = made if attrs["is_log"] else k.xp.exp(made)
-        return k.xp.asarray(made).reshape(op.shape([sample.shape, stores[0].shape], {})).astype(sample.dtype, copy=False)
+        values = density.logarithm(k.xp, x, *_spread(name, x, [wide(store) for store in stores]))
+        values = values if attrs["is_log"] else k.xp.exp(values)
+        return k.xp.asarray(values).reshape(op.shape([sample.shape, stores[0].shape], {})).astype(sample.dtype, copy=False)
 
     back = Op(f"_random_pdf_{name}_backward", " ".join(("g", *inputs)), shape=lambda shapes, attrs: shapes[1:],
               dtype=lambda dtypes, attrs: dtypes[1:], outputs=len(inputs), doc=f"The gradients of random_pdf_{name}.",
@@ -143,19 +143,19 @@ def _declare(name: str, density: Density) -> None:
                               for op_result in [np.ones(op.shape([array.shape for array in arrays], {}), np.float32)]])
 
     @back.forward(f"{', '.join(['default'] * (len(inputs) + 1))} -> default...")
-    def _(k: Kernels, g: Array, sample: Array, *rest: *Given) -> tuple[Array, ...]:
-        x, parameters = wide(sample), [wide(store) for store in rest[:-1]]
+    def _(k: Kernels, g: Array, sample: Array, *arguments: *Given) -> tuple[Array, ...]:
+        x, parameters = wide(sample), [wide(store) for store in arguments[:-1]]
         slopes = density.slopes(k.xp, x, *_spread(name, x, parameters))
         g = wide(g).reshape((*x.shape[:-1], 1)) if name == "dirichlet" else wide(g)
-        made = [k.xp.zeros(x.shape, sample.dtype) if slopes[0] is None else (g * slopes[0]).astype(sample.dtype, copy=False)]
-        for store, slope in zip(rest[:-1], slopes[1:], strict=True):
-            made.append(_folded(g * slope, store.shape, name).astype(store.dtype, copy=False))
-        return tuple(made)
+        gradients = [k.xp.zeros(x.shape, sample.dtype) if slopes[0] is None else (g * slopes[0]).astype(sample.dtype, copy=False)]
+        for store, slope in zip(arguments[:-1], slopes[1:], strict=True):
+            gradients.append(_folded(g * slope, store.shape, name).astype(store.dtype, copy=False))
+        return tuple(gradients)
 
     @op.gradient
     # Any: the arrays of the call, and its attributes
-    def _(F: ArrayFunctions, g: ArrayObject, *rest: Any) -> Gradients:
-        *stores, out, attrs, _want = rest
+    def _(F: ArrayFunctions, g: ArrayObject, *arguments: Any) -> Gradients:
+        *stores, out, attrs, _want = arguments
         g = g if attrs["is_log"] else F.elemwise_mul(g, out)
         return tuple(getattr(F, back.name)(g, *stores))
 
@@ -163,8 +163,8 @@ def _declare(name: str, density: Density) -> None:
 def _folded(slope: Array, shape: tuple[int, ...], name: str) -> Array:
     """Sum over the axes of the sample that a parameter does not have."""
     first = len(shape) - (name == "dirichlet")
-    found: Array = slope.sum(axis=tuple(range(first, first + slope.ndim - len(shape)))).reshape(shape)
-    return found
+    total: Array = slope.sum(axis=tuple(range(first, first + slope.ndim - len(shape)))).reshape(shape)
+    return total
 
 
 def _samples(name: str, count: int) -> samples.Samples:

@@ -31,20 +31,20 @@ REAL = ("float16", "float32", "float64")
 def _kind(attrs: Attrs, allowed: tuple[str, ...] = REAL, default: str = "float32") -> DType:
     """The element type asked for; ``'None'`` is the default."""
     asked = attrs["dtype"]
-    made = np.dtype(default if is_left_out(asked) else asked)
-    if made.name not in allowed:
+    dtype = np.dtype(default if is_left_out(asked) else asked)
+    if dtype.name not in allowed:
         raise DTypeError(expected("dtype", f"one of {', '.join(allowed)}", asked), hint="cast the result with astype().")
-    return made
+    return dtype
 
 
 def sizes(shape: int | tuple[int, ...] | list[int] | None) -> tuple[int, ...]:
     """The attribute ``shape`` as a tuple; None and () mean no axes."""
     if shape is None:
         return ()
-    made = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    if any(not isinstance(size, (int, np.integer)) or size < 0 for size in made):
+    dimensions = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if any(not isinstance(size, (int, np.integer)) or size < 0 for size in dimensions):
         raise ShapeError(expected("shape", "a tuple of integers", shape), hint="shape=(2, 3), for example.")
-    return tuple(int(size) for size in made)
+    return tuple(int(size) for size in dimensions)
 
 
 def _given(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
@@ -55,9 +55,9 @@ def _given(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
 
 def _check(distribution: Distribution, parameters: Sequence[Parameter]) -> None:
     if not np.all(distribution.fits(*parameters)):
-        given = ", ".join(f"{name}={value!r}" if np.ndim(value) == 0 else f"{name} of shape {np.shape(value)}"
-                          for name, value in zip(distribution.parameters, parameters, strict=True))
-        raise SparsekitError(f"The parameters must meet {distribution.needs}, got {given}.", hint="check their values.")
+        values = ", ".join(f"{name}={value!r}" if np.ndim(value) == 0 else f"{name} of shape {np.shape(value)}"
+                           for name, value in zip(distribution.parameters, parameters, strict=True))
+        raise SparsekitError(f"The parameters must meet {distribution.needs}, got {values}.", hint="check their values.")
 
 
 def _numbers(name: str, distribution: Distribution, attrs: Attrs) -> list[float]:
@@ -167,8 +167,8 @@ def _multinomial_shape(shapes: list[Shape], attrs: Attrs) -> Shape | list[Shape]
     if not data or not data[-1]:
         raise ShapeError(f"data must hold probabilities along its last axis, got shape {data}.",
                          hint="give one probability for each class.")
-    made = (data[:-1] + sizes(attrs["shape"])) or (1,)
-    return [made, made] if attrs["get_prob"] else made
+    result = (data[:-1] + sizes(attrs["shape"])) or (1,)
+    return [result, result] if attrs["get_prob"] else result
 
 
 def _multinomial_dtype(dtypes: list[DType], attrs: Attrs) -> DType | list[DType]:
@@ -190,8 +190,8 @@ probabilities of the drawn indices.  These have a gradient.""")
 @multinomial.forward("default -> default", get_prob=False)
 @multinomial.forward("default -> default, default", get_prob=True)
 def _(k: Kernels, data: Array, attrs: Attrs) -> Array | tuple[Array, Array]:
-    made = _multinomial_shape([data.shape], attrs)
-    shape = made[0] if isinstance(made, list) else made
+    shapes = _multinomial_shape([data.shape], attrs)
+    shape = shapes[0] if isinstance(shapes, list) else shapes
     kind = _kind(attrs, COUNTED, "int32")
     shares = host(data).reshape(-1, data.shape[-1])
     edges = np.cumsum(shares, axis=1, dtype=np.float64)
@@ -233,8 +233,8 @@ def _(k: Kernels, g: Array, data: Array, drawn: Array, attrs: Attrs) -> Array:
     places = places + k.xp.arange(len(rows))[:, None] * width
     sums = k.xp.zeros(rows.size, np.float64)
     k.xp.add.at(sums, places.reshape(-1), g.reshape(-1).astype(np.float64))  # bincount adds in any order on a GPU
-    made = k.xp.where(sums == 0, 0, sums / rows.reshape(-1))
-    return made.reshape(data.shape).astype(data.dtype)
+    gradient = k.xp.where(sums == 0, 0, sums / rows.reshape(-1))
+    return gradient.reshape(data.shape).astype(data.dtype)
 
 
 shuffle = Op("_shuffle", "data", shape=lambda shapes, attrs: [shapes[0], shapes[0][:1]], cost=cost.none, outputs=2, visible=1,
@@ -259,9 +259,9 @@ shuffle_backward = Op("_shuffle_backward", "g order", shape=infer.unchanged, dty
 
 @shuffle_backward.forward("default, default -> default")
 def _(k: Kernels, g: Array, order: Array, attrs: Attrs) -> Array:
-    made = k.xp.empty_like(g)
-    made[k.xp.clip(order.astype(np.int64), 0, max(0, len(g) - 1))] = g
-    return made
+    gradient = k.xp.empty_like(g)
+    gradient[k.xp.clip(order.astype(np.int64), 0, max(0, len(g) - 1))] = g
+    return gradient
 
 
 def _candidates_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
@@ -290,8 +290,8 @@ def _distinct(classes: int, count: int) -> tuple[Array, int]:
     """The first distinct classes that are drawn, and the trials up to the last of them."""
     drawn, size = np.empty(0, np.int64), math.log(classes + 1.0)
     while True:
-        more = np.expm1(generator().random(2 * count + 16) * size).astype(np.int64)
-        drawn = np.concatenate([drawn, np.minimum(more, classes - 1)])
+        draws = np.expm1(generator().random(2 * count + 16) * size).astype(np.int64)
+        drawn = np.concatenate([drawn, np.minimum(draws, classes - 1)])
         first = np.sort(np.unique(drawn, return_index=True)[1])
         if len(first) >= count:
             return drawn[first[:count]], int(first[count - 1]) + 1 if count else 0
@@ -300,9 +300,9 @@ def _distinct(classes: int, count: int) -> tuple[Array, int]:
 @unique_zipfian.forward(" -> default, default")
 def _(k: Kernels, attrs: Attrs) -> tuple[Array, Array]:
     batches, count = sizes(attrs["shape"])
-    made = [_distinct(int(attrs["range_max"]), count) for _ in range(batches)]
-    samples = np.array([one for one, _ in made], np.int64).reshape(batches, count)
-    return k.xp.asarray(samples), k.xp.asarray(np.array([trials for _, trials in made], np.int64))
+    draws = [_distinct(int(attrs["range_max"]), count) for _ in range(batches)]
+    samples = np.array([classes for classes, _ in draws], np.int64).reshape(batches, count)
+    return k.xp.asarray(samples), k.xp.asarray(np.array([trials for _, trials in draws], np.int64))
 
 
 unique_zipfian.gradient(lambda F, g, out, attrs, want: ())

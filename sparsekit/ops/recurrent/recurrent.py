@@ -233,12 +233,12 @@ def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Array
 # Backward
 
 
-def backward(run: Pass, given: Array, ends: Sequence[Start], data: Array, weights: Sequence[Weights], starts: Sequence[Start],
-             held: Sequence[Held], masks: Sequence[Array | None], made: Sequence[Weights], first: bool) -> tuple[Array | None,
-             list[Start]]:
-    """The gradients of the data (None unless ``first``) and of the first states; ``made`` is filled with the weights'.
+def backward(run: Pass, head: Array, ends: Sequence[Start], data: Array, weights: Sequence[Weights], starts: Sequence[Start],
+             held: Sequence[Held], masks: Sequence[Array | None], gradients: Sequence[Weights],
+             first: bool) -> tuple[Array | None, list[Start]]:
+    """The gradients of the data (None unless ``first``) and of the first states; ``gradients`` gets the weights'.
 
-    ``given`` and ``ends`` are the gradients of what ``forward`` gives; those of ``ends`` are overwritten.
+    ``head`` and ``ends`` are the gradients of what ``forward`` gives; those of ``ends`` are overwritten.
     """
     sizes = run.sizes
     begins: list[Start] = [ends[0]] * len(ends)
@@ -247,31 +247,31 @@ def backward(run: Pass, given: Array, ends: Sequence[Start], data: Array, weight
         inputs = data if layer == 0 else _inputs(run, layer, held, masks)
         for direction in range(sizes.directions):
             place = layer * sizes.directions + direction
-            above = _masked(run, given[:, :, direction * sizes.width: (direction + 1) * sizes.width])
+            above = _masked(run, head[:, :, direction * sizes.width: (direction + 1) * sizes.width])
             changes, begins[place] = _backward_steps(
-                run, above, ends[place], weights[place], starts[place], held[place], direction, made[place])
-            _weight_gradients(run, changes, inputs, starts[place], held[place], direction, made[place])
+                run, above, ends[place], weights[place], starts[place], held[place], direction, gradients[place])
+            _weight_gradients(run, changes, inputs, starts[place], held[place], direction, gradients[place])
             if layer or first:
                 share = run.k.xp.matmul(_rows(changes[0]), weights[place].inputs).reshape(inputs.shape)
                 below = share if below is None else below + share
         if below is None:
             return None, begins
-        given = below
+        head = below
         if layer and masks[layer - 1] is not None:
-            given *= masks[layer - 1]
-    return given, begins
+            head *= masks[layer - 1]
+    return head, begins
 
 
 def _inputs(run: Pass, layer: int, held: Sequence[Held], masks: Sequence[Array | None]) -> Array:
     """What a layer above the first was computed from."""
     start = (layer - 1) * run.sizes.directions
-    below = [_masked(run, one.states) for one in held[start: start + run.sizes.directions]]
+    below = [_masked(run, saved.states) for saved in held[start: start + run.sizes.directions]]
     data = below[0] if len(below) == 1 else run.k.xp.concatenate(below, axis=2)
     return data if masks[layer - 1] is None else data * masks[layer - 1]
 
 
 def _backward_steps(run: Pass, above: Array, end: Start, weights: Weights, start: Start, held: Held, direction: int,
-                    made: Weights) -> tuple[tuple[Array, Array], Start]:
+                    gradients: Weights) -> tuple[tuple[Array, Array], Start]:
     """The gradients of the sums, of inputs and of states, and those of the first states; latest step first."""
     xp, order = run.k.xp, _order(direction, above.shape[0])
     change = xp.empty_like(held.gates)
@@ -300,7 +300,7 @@ def _backward_steps(run: Pass, above: Array, end: Start, weights: Weights, start
             if totals is not None:
                 totals[time][kept[0]] = 0
     if totals is not None:
-        xp.matmul(_rows(totals).T, _rows(held.hidden), out=made.projection)
+        xp.matmul(_rows(totals).T, _rows(held.hidden), out=gradients.projection)
     return (change, recurrent), Start(state, cell)
 
 
@@ -329,7 +329,7 @@ def _unstepper(run: Pass, weights: Weights, held: Held, change: Array, recurrent
 
 
 def _weight_gradients(run: Pass, changes: tuple[Array, Array], inputs: Array, start: Start, held: Held, direction: int,
-                      made: Weights) -> None:
+                      gradients: Weights) -> None:
     """One product over all steps for each weight."""
     xp = run.k.xp
     change, recurrent = changes
@@ -339,10 +339,10 @@ def _weight_gradients(run: Pass, changes: tuple[Array, Array], inputs: Array, st
         befores[1:] = held.states[:-1]
     else:
         befores[:-1] = held.states[1:]
-    xp.matmul(_rows(change).T, _rows(inputs), out=made.inputs)
-    xp.matmul(_rows(recurrent).T, _rows(befores), out=made.recurrent)
-    _rows(change).sum(axis=0, out=made.bias_inputs)
+    xp.matmul(_rows(change).T, _rows(inputs), out=gradients.inputs)
+    xp.matmul(_rows(recurrent).T, _rows(befores), out=gradients.recurrent)
+    _rows(change).sum(axis=0, out=gradients.bias_inputs)
     if recurrent is change:
-        made.bias_recurrent[...] = made.bias_inputs
+        gradients.bias_recurrent[...] = gradients.bias_inputs
     else:
-        _rows(recurrent).sum(axis=0, out=made.bias_recurrent)
+        _rows(recurrent).sum(axis=0, out=gradients.bias_recurrent)

@@ -119,7 +119,7 @@ def _cost(attrs: Attrs, inputs: Sequence[cost.Meta], outputs: Sequence[cost.Meta
 
 def _sample() -> samples.Samples:
     rng = np.random.default_rng(7)
-    found = []
+    cases = []
     for mode, layers, both, projection, lengths in (
             ("lstm", 1, False, 2, False), ("lstm", 2, True, None, True), ("gru", 2, True, None, False),
             ("rnn_tanh", 2, False, None, False), ("rnn_relu", 1, True, None, False)):
@@ -130,8 +130,8 @@ def _sample() -> samples.Samples:
         shapes = [(4, 2, 2), (recurrent.parameter_count(sizes),), (rows, 2, sizes.width)]
         shapes += [(rows, 2, 3)] if mode == "lstm" else []
         arrays = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
-        found.append(([*arrays, *([np.array([2, 4], np.float32)] if lengths else [])], attrs))
-    return found
+        cases.append(([*arrays, *([np.array([2, 4], np.float32)] if lengths else [])], attrs))
+    return cases
 
 
 _ATTRS: Attrs = {
@@ -147,16 +147,16 @@ def _inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
     directions, projection = 2 if attrs["bidirectional"] else 1, attrs["projection_size"]
     rows, hidden = attrs["num_layers"] * directions, attrs["state_size"]
     width = hidden if projection is None else projection
-    found: list[Partial] = [data, (None,), (rows, data[1], width)]
+    inputs: list[Partial] = [data, (None,), (rows, data[1], width)]
     if data[2] is not None:
         sizes = recurrent.Sizes(attrs["mode"], data[2], hidden, width, attrs["num_layers"], directions, projection is not None,
                                 False)
-        found[1] = (recurrent.parameter_count(sizes),)
+        inputs[1] = (recurrent.parameter_count(sizes),)
     if attrs["mode"] == "lstm":
-        found.append((rows, data[1], hidden))
+        inputs.append((rows, data[1], hidden))
     if attrs["use_sequence_length"]:
-        found.append((data[1],))
-    return found
+        inputs.append((data[1],))
+    return inputs
 
 
 def _wants(attrs: Attrs, name: str) -> bool:
@@ -192,8 +192,8 @@ def _active(xp: ArrayModule, lengths: Array, steps: int) -> Array | None:
     wrong = lengths[~((lengths >= 0) & (lengths < steps + 1))]
     if wrong.size:
         raise RowIndexError(f"RNN: the sequence length {wrong[0]} is not from 0 to {steps}.", hint="lengths count steps of data.")
-    whole = lengths.astype(np.int64)
-    return None if (whole == steps).all() else xp.arange(steps)[:, None] < whole
+    counts = lengths.astype(np.int64)
+    return None if (counts == steps).all() else xp.arange(steps)[:, None] < counts
 
 
 class _Problem:
@@ -201,16 +201,16 @@ class _Problem:
 
     def __init__(self, k: Kernels, arrays: Sequence[Array], attrs: Attrs) -> None:
         _check_types(arrays, attrs)
-        given = dict(zip(_names(attrs), arrays, strict=True))
+        inputs = dict(zip(_names(attrs), arrays, strict=True))
         steps, batch = arrays[0].shape[:2]
         dtype = _held_type(arrays[0].dtype)
         self.sizes = _sizes(arrays[0].shape, attrs)
-        self.data, self.flat = (k.xp.ascontiguousarray(wide(given[name])) for name in ("data", "parameters"))
+        self.data, self.flat = (k.xp.ascontiguousarray(wide(inputs[name])) for name in ("data", "parameters"))
         self.weights = recurrent.parameters_in(self.sizes, self.flat)
-        self.starts = starts_of(k.xp, given["state"], given.get("state_cell"))
+        self.starts = starts_of(k.xp, inputs["state"], inputs.get("state_cell"))
         low, high = (-np.inf, np.inf) if attrs["lstm_state_clip_min"] is None else (
             attrs["lstm_state_clip_min"], attrs["lstm_state_clip_max"])
-        lengths = given.get("sequence_length")
+        lengths = inputs.get("sequence_length")
         active = None if lengths is None else _active(k.xp, lengths, steps)
         stop = bool(attrs["lstm_state_clip_nan"] and attrs["lstm_state_clip_min"] is not None)
         self.run = recurrent.Pass(k, self.sizes, k.xp.array([low, high], dtype), stop, active)
@@ -242,8 +242,8 @@ def _drop(masks: list[Array | None], p: float) -> list[Array | None]:
 
 
 @rnn.forward("default, default, default, default?, default? -> default...")
-def _(k: Kernels, *given: *tuple[*tuple[Array, ...], Attrs]) -> Sequence[Array]:
-    arrays, attrs = given[:-1], given[-1]
+def _(k: Kernels, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Sequence[Array]:
+    arrays, attrs = arguments[:-1], arguments[-1]
     problem = _Problem(k, arrays, attrs)
     left = k.xp.empty(recurrent.held_size(problem.sizes, problem.steps, problem.batch), problem.dtype)
     held, masks = recurrent.held_in(problem.sizes, left, problem.steps, problem.batch)
@@ -261,10 +261,10 @@ def _(F: ArrayFunctions, g: Arriving, data: ArrayObject, parameters: ArrayObject
       want: Sequence[Want | None]) -> Gradients:
     heads = [F.zeros_like(out[place]) if head is None else head
              for place, head in enumerate(g if isinstance(g, tuple) else (g,))]
-    given = [array for array in (data, parameters, state, state_cell, sequence_length) if array is not None]
-    made = [*F._rnn_backward(*heads, *given, out[-1], data_grad=want[0] is not None, **attrs)]
-    whole = [*made, *(F.zeros_like(array) for array in given[len(made):])]
-    return (*whole, *[None] * (5 - len(whole)))
+    arrays = [array for array in (data, parameters, state, state_cell, sequence_length) if array is not None]
+    gradients = [*F._rnn_backward(*heads, *arrays, out[-1], data_grad=want[0] is not None, **attrs)]
+    padded = [*gradients, *(F.zeros_like(array) for array in arrays[len(gradients):])]
+    return (*padded, *[None] * (5 - len(padded)))
 
 
 # The gradient as an operator
@@ -272,10 +272,10 @@ def _(F: ArrayFunctions, g: Arriving, data: ArrayObject, parameters: ArrayObject
 #: Arrays, or the shapes or element types of arrays.
 Part = TypeVar("Part")
 
-def _split(given: Sequence[Part], attrs: Attrs) -> tuple[Sequence[Part], Sequence[Part], Part]:
+def _split(parts: Sequence[Part], attrs: Attrs) -> tuple[Sequence[Part], Sequence[Part], Part]:
     """Gradients from above, the arrays of the forward call, and what it left."""
     heads = 2 + _has_cell(attrs) if attrs["state_outputs"] else 1
-    return given[:heads], given[heads:-1], given[-1]
+    return parts[:heads], parts[heads:-1], parts[-1]
 
 
 def _backward_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape]:
@@ -305,17 +305,17 @@ Takes the gradients of its results, its arrays, and what it left.""")
 
 
 @rnn_backward.forward("default... -> default...")
-def _(k: Kernels, *given: *tuple[*tuple[Array, ...], Attrs]) -> Sequence[Array]:
-    attrs = given[-1]
-    heads, arrays, left = _split(given[:-1], attrs)
+def _(k: Kernels, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Sequence[Array]:
+    attrs = arguments[-1]
+    heads, arrays, left = _split(arguments[:-1], attrs)
     problem, xp = _Problem(k, arrays, attrs), k.xp
     held, masks = recurrent.held_in(problem.sizes, xp.ascontiguousarray(left), problem.steps, problem.batch)
     flat = xp.empty(problem.flat.shape, problem.dtype)
-    made = recurrent.parameters_in(problem.sizes, flat)
+    gradients = recurrent.parameters_in(problem.sizes, flat)
     last = heads[1:] if attrs["state_outputs"] else [xp.zeros_like(array) for array in arrays[2: 3 + _has_cell(attrs)]]
     ends = starts_of(xp, *(xp.array(array) for array in last), *(() if _has_cell(attrs) else (None,)))
     below, begins = recurrent.backward(problem.run, wide(heads[0]), ends, problem.data, problem.weights, problem.starts, held,
-                                       masks, made, attrs["data_grad"])
+                                       masks, gradients, attrs["data_grad"])
     below = xp.empty(0, problem.dtype) if below is None else below
     states = [xp.stack(list(parts)) for parts in zip(*begins, strict=True) if parts[0] is not None]
     return tuple(part.astype(arrays[0].dtype, copy=False) for part in (below, flat, *states))

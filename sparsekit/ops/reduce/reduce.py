@@ -109,8 +109,8 @@ def _sum(xp: ArrayModule, x: Array, axes: Shape, keep: bool) -> Array:
 
 def _sum_all(k: Kernels, x: Array) -> Array:
     """The sum of all elements; (1,)."""
-    made = None if k.sum_few is None else k.sum_few(x)
-    return _sum(k.xp, x, ALL_AXES[x.ndim], True).reshape(1) if made is None else made
+    total = None if k.sum_few is None else k.sum_few(x)
+    return _sum(k.xp, x, ALL_AXES[x.ndim], True).reshape(1) if total is None else total
 
 
 def _without_nan(xp: ArrayModule, x: Array, value: int) -> Array:
@@ -136,8 +136,8 @@ def mean_of(xp: ArrayModule, total: Array, count: int, dtype: DType) -> Array:
     if total.dtype.kind == "b":
         return total
     if total.dtype.kind == "f":
-        made: Array = total / total.dtype.type(count)
-        return made if dtype.kind == "f" else xp.clip(made, -(2.0**63), np.nextafter(2.0**63, 0)).astype(dtype)
+        mean: Array = total / total.dtype.type(count)
+        return mean if dtype.kind == "f" else xp.clip(mean, -(2.0**63), np.nextafter(2.0**63, 0)).astype(dtype)
     return divide(xp, total, xp.asarray(max(1, count))).astype(dtype, copy=False)
 
 
@@ -160,11 +160,11 @@ reduction("nanprod", lambda xp, x, axes, keep: xp.prod(_without_nan(xp, x, 1), a
 
 def _something(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     """The reduced shape; raise if there are no elements."""
-    made = infer.reduced(shapes, attrs)
-    if 0 in shapes[0] and 0 not in made:
+    reduced = infer.reduced(shapes, attrs)
+    if 0 in shapes[0] and 0 not in reduced:
         raise ShapeError(f"shape {tuple(shapes[0])} has no element to choose along axis {attrs['axis']}.",
                          hint="reduce axes that have entries.")
-    return made
+    return reduced
 
 
 # Methods of arrays: numpy's functions of these names take a microsecond more.
@@ -185,7 +185,7 @@ def _lines(x: Array, axes: tuple[int, ...]) -> tuple[Array, Callable[[Array], Ar
     order = (*(axis for axis in range(x.ndim) if axis not in axes), *axes)
     turned = x.transpose(order)
     flat = turned.reshape(math.prod(turned.shape[: x.ndim - len(axes)]), -1)
-    return flat, lambda made: made.reshape(turned.shape).transpose(tuple(np.argsort(order).tolist())).copy()
+    return flat, lambda lines: lines.reshape(turned.shape).transpose(tuple(np.argsort(order).tolist())).copy()
 
 
 @others.forward("default -> default")
@@ -226,7 +226,7 @@ def _(k: Kernels, x: Array, direction: Array, attrs: Attrs) -> Array:
     flat, back = _lines(x, attrs["axes"])
     slopes, _ = _lines(direction, attrs["axes"])
     before, rising = _before(k.xp, flat, slopes)
-    after, falling = (made[:, ::-1] for made in _before(k.xp, flat[:, ::-1], slopes[:, ::-1]))
+    after, falling = (part[:, ::-1] for part in _before(k.xp, flat[:, ::-1], slopes[:, ::-1]))
     return back(rising * after + before * falling)
 
 
@@ -258,8 +258,8 @@ def _norm(xp: ArrayModule, values: Array, axes: Shape, attrs: Attrs) -> Array:
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
     target = np.dtype(attrs["out_dtype"] or x.dtype)
     exact = x if x.dtype == target or target.kind != "f" else x.astype(target)
-    made = k.xp.asarray(_norm(k.xp, exact, axes_in(x, attrs), attrs)).astype(target, copy=False)
-    return made.reshape(1) if made.ndim == 0 else made
+    norms = k.xp.asarray(_norm(k.xp, exact, axes_in(x, attrs), attrs)).astype(target, copy=False)
+    return norms.reshape(1) if norms.ndim == 0 else norms
 
 
 norm.gradient(_norm_gradient)

@@ -59,8 +59,8 @@ def ordering(op: Op, function: Callable[[Kernels, Array, int, Attrs], Array | tu
     @op.forward("default -> default...")
     def _(k: Kernels, x: Array, attrs: Attrs) -> Array | tuple[Array, Array]:
         shape, axis = _line(x.shape, attrs)
-        made = function(k, x.reshape(shape), axis, attrs)
-        return made if isinstance(made, tuple) or attrs.get("ret_typ") != "mask" else made.reshape(x.shape)
+        result = function(k, x.reshape(shape), axis, attrs)
+        return result if isinstance(result, tuple) or attrs.get("ret_typ") != "mask" else result.reshape(x.shape)
 
     @op.gradient
     def _(F: ArrayFunctions, g: Arriving, data: ArrayObject,
@@ -151,15 +151,15 @@ def _top_shape(shapes: list[Shape], attrs: Attrs) -> list[Shape] | Shape:
     count = _first(shape, axis, attrs)
     if attrs["ret_typ"] in ("indices", "both"):
         check_places(attrs["dtype"], shape[axis])
-    made = (*shape[:axis], count, *shape[axis + 1:])
-    return {"indices": made, "mask": tuple(shapes[0])}.get(attrs["ret_typ"], [made, made])
+    top = (*shape[:axis], count, *shape[axis + 1:])
+    return {"indices": top, "mask": tuple(shapes[0])}.get(attrs["ret_typ"], [top, top])
 
 
 def _top_dtype(dtypes: list[DType], attrs: Attrs) -> DType | list[DType]:
     places = np.dtype(attrs["dtype"])
-    found: dict[str, DType | list[DType]] = {"indices": places, "mask": dtypes[0], "value": [dtypes[0], np.dtype(np.int64)],
+    types: dict[str, DType | list[DType]] = {"indices": places, "mask": dtypes[0], "value": [dtypes[0], np.dtype(np.int64)],
                                              "both": [dtypes[0], places]}
-    return found[attrs["ret_typ"]]
+    return types[attrs["ret_typ"]]
 
 
 def _top(k: Kernels, x: Array, axis: int, attrs: Attrs) -> Array | tuple[Array, Array]:
@@ -208,8 +208,8 @@ def finding(name: str, function: str, doc: str) -> None:
     @op.forward("default -> default")
     def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
         check_places(x.dtype, x.size if attrs["axis"] is None else x.shape[attrs["axis"]])
-        found = getattr(k.xp, function)(x, axis=attrs["axis"])
-        return k.xp.asarray(found).astype(x.dtype).reshape(infer.reduced([x.shape], attrs))
+        places = getattr(k.xp, function)(x, axis=attrs["axis"])
+        return k.xp.asarray(places).astype(x.dtype).reshape(infer.reduced([x.shape], attrs))
 
     op.gradient(lambda F, g, data, out, attrs, want: F.zeros_like(data))
 
@@ -274,10 +274,10 @@ def _bins(shapes: list[Shape], attrs: Attrs) -> int:
 
 
 @histogram.forward("default, default? -> default...")
-def _(k: Kernels, x: Array, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Sequence[Array]:
-    *given, attrs = rest
-    if given:
-        edges = given[0]
+def _(k: Kernels, x: Array, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Sequence[Array]:
+    *stores, attrs = arguments
+    if stores:
+        edges = stores[0]
     else:
         low, high = attrs["range"]
         edges = k.xp.linspace(low, high, attrs["bin_cnt"] + 1)

@@ -124,8 +124,8 @@ amp_cast.gradient(lambda F, g, data, out, attrs, want: F.Cast(g, dtype=data.dtyp
 
 def _common(dtypes: list[DType], attrs: Attrs) -> DType | list[DType]:
     floats = sorted((dtype for dtype in dtypes if dtype.kind == "f"), key=lambda dtype: dtype.itemsize)
-    made = [floats[0 if attrs["cast_narrow"] else -1] if dtype.kind == "f" else dtype for dtype in dtypes]
-    return made if len(made) > 1 else made[0]
+    common = [floats[0 if attrs["cast_narrow"] else -1] if dtype.kind == "f" else dtype for dtype in dtypes]
+    return common if len(common) > 1 else common[0]
 
 
 multicast = Op("amp_multicast", "*data", attrs={"num_outputs": REQUIRED, "cast_narrow": False}, dtype=_common, cost=cost.none,
@@ -145,13 +145,14 @@ def _as_many(shapes: list[Shape], attrs: Attrs) -> Shape | list[Shape]:
 @multicast.forward("default... -> default...")
 def _(k: Kernels, *stores: *tuple[*tuple[Array, ...], Attrs]) -> Array | Sequence[Array]:
     arrays, attrs = stores[:-1], stores[-1]
-    found = _common([x.dtype for x in arrays], attrs)
-    made = tuple([x.astype(dtype) for x, dtype in zip(arrays, found if isinstance(found, list) else [found], strict=True)])
-    return made if len(made) > 1 else made[0]
+    dtypes = _common([x.dtype for x in arrays], attrs)
+    parts = tuple([x.astype(dtype) for x, dtype in zip(arrays, dtypes if isinstance(dtypes, list) else [dtypes], strict=True)])
+    return parts if len(parts) > 1 else parts[0]
 
 
 @multicast.gradient
 def _(F: ArrayFunctions, g: Arriving, data: Sequence[ArrayObject], out: ArrayObject | Sequence[ArrayObject] | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
-    given = g if isinstance(g, tuple) else (g,)
-    return [F.zeros_like(x) if part is None else F.Cast(part, dtype=x.dtype.name) for x, part in zip(data, given, strict=True)]
+    gradients = g if isinstance(g, tuple) else (g,)
+    return [F.zeros_like(x) if part is None else F.Cast(part, dtype=x.dtype.name)
+            for x, part in zip(data, gradients, strict=True)]

@@ -74,8 +74,8 @@ def _axis(stores: Sequence[Store] | Sequence[ArrayObject], attrs: Attrs) -> int:
 
 
 @concat.forward("default... -> default")
-def _(k: Kernels, *given: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    stores, attrs = given[:-1], given[-1]
+def _(k: Kernels, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    stores, attrs = arguments[:-1], arguments[-1]
     return k.xp.concatenate(stores, axis=_axis(stores, attrs))
 
 
@@ -111,13 +111,13 @@ def _csr_joined(k: Kernels, stores: Sequence[CSR], attrs: Attrs) -> CSR:
 
 
 @concat.forward("csr... -> csr")
-def _(k: Kernels, *given: *tuple[*tuple[CSR, ...], Attrs]) -> CSR:
-    return _csr_joined(k, given[:-1], given[-1])
+def _(k: Kernels, *arguments: *tuple[*tuple[CSR, ...], Attrs]) -> CSR:
+    return _csr_joined(k, arguments[:-1], arguments[-1])
 
 
 @concat.forward("row_sparse... -> row_sparse")
-def _(k: Kernels, *given: *tuple[*tuple[RowSparse, ...], Attrs]) -> RowSparse:
-    stores, attrs = given[:-1], given[-1]
+def _(k: Kernels, *arguments: *tuple[*tuple[RowSparse, ...], Attrs]) -> RowSparse:
+    stores, attrs = arguments[:-1], arguments[-1]
     axis, xp = _axis(stores, attrs), k.xp
     if axis == 0:
         starts = _offsets([store.shape[0] for store in stores])
@@ -144,13 +144,13 @@ def aligned_rows(k: Kernels, stores: Sequence[RowSparse]) -> tuple[Array, list[A
 
 
 @concat.forward("csr|row_sparse... -> csr")
-def _(k: Kernels, *given: *tuple[*tuple[Sparse, ...], Attrs]) -> CSR:
-    return _csr_joined(k, [convert(store, "csr", k.xp) for store in given[:-1]], given[-1])
+def _(k: Kernels, *arguments: *tuple[*tuple[Sparse, ...], Attrs]) -> CSR:
+    return _csr_joined(k, [convert(store, "csr", k.xp) for store in arguments[:-1]], arguments[-1])
 
 
 @concat.forward("default|csr|row_sparse... -> default")
-def _(k: Kernels, *given: *tuple[*tuple[Store, ...], Attrs]) -> Array:
-    stores, attrs = given[:-1], given[-1]
+def _(k: Kernels, *arguments: *tuple[*tuple[Store, ...], Attrs]) -> Array:
+    stores, attrs = arguments[:-1], arguments[-1]
     out = _room(k, "concat", _joined_shape([store.shape for store in stores], attrs), stores)
     axis, start = _axis(stores, attrs), 0
     for store in stores:
@@ -177,12 +177,12 @@ def _write(k: Kernels, store: Store, part: Array) -> None:
 @concat.gradient
 def _(F: ArrayFunctions, g: ArrayObject, data: Sequence[ArrayObject], out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
-    axis, made, start = _axis(data, attrs), [], 0
+    axis, gradients, start = _axis(data, attrs), [], 0
     for array, wanted in zip(data, want, strict=True):
         end = start + array.shape[axis]
-        made.append(wanted and F.slice_axis(g, axis=axis, begin=start, end=end))
+        gradients.append(wanted and F.slice_axis(g, axis=axis, begin=start, end=end))
         start = end
-    return made
+    return gradients
 
 
 def _stack_axis(shape: tuple[int, ...], attrs: Attrs) -> int:
@@ -216,18 +216,18 @@ them falls back to a dense one.""")
 
 
 @stack.forward("default... -> default")
-def _(k: Kernels, *given: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    stores, attrs = given[:-1], given[-1]
+def _(k: Kernels, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    stores, attrs = arguments[:-1], arguments[-1]
     return k.xp.stack(stores, axis=_stack_axis(stores[0].shape, attrs))
 
 
 @stack.forward("row_sparse... -> row_sparse", axis=Only("not 0", lambda axis: axis != 0))
-def _(k: Kernels, *given: *tuple[*tuple[RowSparse, ...], Attrs]) -> RowSparse:
-    stores, attrs = given[:-1], given[-1]
+def _(k: Kernels, *arguments: *tuple[*tuple[RowSparse, ...], Attrs]) -> RowSparse:
+    stores, attrs = arguments[:-1], arguments[-1]
     shape, axis = _stacked_shape([store.shape for store in stores], attrs), _stack_axis(stores[0].shape, attrs)
     if axis == 0:
-        made = k.xp.stack([dense_inside(k, store, "stack") for store in stores])
-        return RowSparse(made, k.xp.arange(len(stores)), shape, check=False)
+        data = k.xp.stack([dense_inside(k, store, "stack") for store in stores])
+        return RowSparse(data, k.xp.arange(len(stores)), shape, check=False)
     indices, spread = aligned_rows(k, stores)
     return RowSparse(k.xp.stack(spread, axis=axis), indices, shape, check=False)
 

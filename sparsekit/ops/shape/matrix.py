@@ -50,9 +50,9 @@ def target_shape(shape: tuple[int, ...], wanted: int | list[int] | tuple[int, ..
         sizes = [-1, -1]
     total = math.prod(shape)
     if sizes.count(-1) == 1:
-        rest = math.prod(size for size in sizes if size != -1)
-        if rest and total % rest == 0:
-            sizes[sizes.index(-1)] = total // rest
+        product = math.prod(size for size in sizes if size != -1)
+        if product and total % product == 0:
+            sizes[sizes.index(-1)] = total // product
     if any(size < 0 for size in sizes) or math.prod(sizes) != total:
         raise ShapeError(f"{total} elements of shape {shape} do not make the shape {tuple(codes)}.",
                          hint="one size may be -1 (computed), 0 copies the size at that place.")
@@ -146,11 +146,11 @@ def _likeness(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     left, right = tuple(shapes[0]), tuple(shapes[1])
     low, high = _part(len(left), attrs["lhs_begin"], attrs["lhs_end"])
     start, stop = _part(len(right), attrs["rhs_begin"], attrs["rhs_end"])
-    made = left[:low] + right[start:stop] + left[high:]
-    if math.prod(made) != math.prod(left):
-        raise ShapeError(f"{math.prod(left)} elements of shape {left} do not make the shape {made}.",
+    result = left[:low] + right[start:stop] + left[high:]
+    if math.prod(result) != math.prod(left):
+        raise ShapeError(f"{math.prod(left)} elements of shape {left} do not make the shape {result}.",
                          hint="both must hold the same number of elements.")
-    return made
+    return result
 
 reshape_like = Op("reshape_like", "lhs rhs", attrs={"lhs_begin": None, "lhs_end": None, "rhs_begin": None, "rhs_end": None},
                   shape=_likeness, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, sample=samples.pair((4, 5), (5, 4)),
@@ -195,10 +195,10 @@ def _order(ndim: int, axes: float | list[int] | tuple[int, ...] | None) -> tuple
     if axes in (None, ()):
         return tuple(reversed(range(ndim)))
     named = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
-    made = tuple(int(axis) + ndim if axis < 0 else int(axis) for axis in named)
-    if sorted(made) != list(range(ndim)):
+    order = tuple(int(axis) + ndim if axis < 0 else int(axis) for axis in named)
+    if sorted(order) != list(range(ndim)):
         raise ShapeError(f"axes must be a permutation of the {ndim} axes, got {named}.", hint="name every axis once.")
-    return made
+    return order
 
 
 def _transposed(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
@@ -216,10 +216,10 @@ def _transposed_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> lis
     if out is None:
         return shapes
     axes = attrs["axes"] or tuple(range(len(out)))[::-1]
-    found: list[int | None] = [None] * len(out)
+    sizes: list[int | None] = [None] * len(out)
     for place, axis in enumerate(axes):
-        found[axis] = out[place]
-    return [tuple(found)]
+        sizes[axis] = out[place]
+    return [tuple(sizes)]
 
 
 transpose = Op("transpose", "data", attrs={"axes": ()}, shape=_transposed, cost=cost.none, settle=_written_out,

@@ -123,8 +123,8 @@ arrays with 4 or 5 axes.""")
 
 @pad.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    more = {"constant_values": attrs["constant_value"]} if attrs["mode"] == "constant" else {}
-    return k.xp.pad(x, _widths(x.ndim, attrs), mode=attrs["mode"], **more)
+    options = {"constant_values": attrs["constant_value"]} if attrs["mode"] == "constant" else {}
+    return k.xp.pad(x, _widths(x.ndim, attrs), mode=attrs["mode"], **options)
 
 
 pad.gradient(lambda F, g, data, out, attrs, want: F._unpad(
@@ -178,10 +178,10 @@ def _parts(shapes: list[Shape], attrs: Attrs) -> Shape | list[Shape]:
     if attrs["squeeze_axis"]:
         if any(size != 1 for size in sizes):
             raise ShapeError(f"parts of sizes {sizes} cannot lose their axis.", hint="squeeze_axis needs parts of size 1.")
-        made = [(shape[:axis] + shape[axis + 1:]) or (1,) for _ in sizes]
+        part_shapes = [(shape[:axis] + shape[axis + 1:]) or (1,) for _ in sizes]
     else:
-        made = [(*shape[:axis], size, *shape[axis + 1:]) for size in sizes]
-    return made if len(made) > 1 else made[0]
+        part_shapes = [(*shape[:axis], size, *shape[axis + 1:]) for size in sizes]
+    return part_shapes if len(part_shapes) > 1 else part_shapes[0]
 
 
 def splitting(op: Op) -> Op:
@@ -189,8 +189,8 @@ def splitting(op: Op) -> Op:
 
     @op.forward("default -> default...")
     def _(k: Kernels, x: Array, attrs: Attrs) -> Array | Sequence[Array]:
-        made = _parts([x.shape], attrs)
-        shapes = made if isinstance(made, list) else [made]
+        part_shapes = _parts([x.shape], attrs)
+        shapes = part_shapes if isinstance(part_shapes, list) else [part_shapes]
         axis = one_axis(attrs["axis"], x.ndim)
         bounds, before = _bounds(x.shape[axis], attrs), (slice(None),) * axis
         parts = tuple([fresh(k.xp, x[(*before, slice(low, high))]).reshape(shape)
@@ -200,11 +200,11 @@ def splitting(op: Op) -> Op:
     @op.gradient
     def _(F: ArrayFunctions, g: Arriving, data: ArrayObject,
           out: ArrayObject | Sequence[ArrayObject] | None, attrs: Attrs, want: Sequence[Want | None]) -> Gradients:
-        given = g if isinstance(g, tuple) else (g,)
-        places = tuple(place for place, part in enumerate(given) if part is not None)
+        gradients = g if isinstance(g, tuple) else (g,)
+        places = tuple(place for place, part in enumerate(gradients) if part is not None)
         axis = one_axis(attrs["axis"], len(data.shape))
         bounds = tuple(_bounds(data.shape[axis], attrs))
-        return F._unsplit(*[given[place] for place in places], shape=tuple(data.shape), axis=axis,
+        return F._unsplit(*[gradients[place] for place in places], shape=tuple(data.shape), axis=axis,
                           bounds=tuple((bounds[place], bounds[place + 1]) for place in places))
 
     return op

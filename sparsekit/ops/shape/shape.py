@@ -69,10 +69,10 @@ def _swapped(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
 def _swapped_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
     if out is None:
         return shapes
-    found = list(out)
+    swapped = list(out)
     one, other = attrs["dim1"] % len(out), attrs["dim2"] % len(out)
-    found[one], found[other] = found[other], found[one]
-    return [tuple(found)]
+    swapped[one], swapped[other] = swapped[other], swapped[one]
+    return [tuple(swapped)]
 
 
 swap = Op("SwapAxis", "data", attrs={"dim1": 0, "dim2": 0}, shape=_swapped, cost=cost.none, aliases=("swapaxes",),
@@ -145,8 +145,8 @@ def _broadcast_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int,
 def spreading(op: Op) -> None:
     """Declare the kernel and the gradient of an operator that broadcasts its first input to its result's shape."""
 
-    def kernel(k: Kernels, x: Array, *rest: *tuple[*tuple[Store, ...], Attrs]) -> Array:
-        *others, attrs = rest
+    def kernel(k: Kernels, x: Array, *arguments: *tuple[*tuple[Store, ...], Attrs]) -> Array:
+        *others, attrs = arguments
         return fresh(k.xp, k.xp.broadcast_to(x, op.shape([x.shape, *[other.shape for other in others]], attrs)))
 
     if len(op.inputs) == 1:

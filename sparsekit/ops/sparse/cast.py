@@ -41,8 +41,8 @@ for _source in STYPES:
         def _(k: Kernels, x: Store, attrs: Attrs) -> Store:
             if hooks.state.lane == "backward" and attrs["stype"] == "default" and hasattr(x, "stype"):
                 check_room("a gradient", x.shape, x.dtype)  # an implicit conversion
-            made = within_memory(x, attrs["stype"], k.xp)
-            return x.copy() if made is x else made
+            converted = within_memory(x, attrs["stype"], k.xp)
+            return x.copy() if converted is x else converted
 
 
 @cast_storage.gradient

@@ -315,18 +315,18 @@ def _declare_high_rank(side: str, einsum: Callable[[ArrayModule, Array, Array, A
 def _left_any_rank(xp: ArrayModule, g: Array, left: Array, right: Array, attrs: Attrs) -> Array:
     turned = _transpose_if(right, attrs["transpose_b"], False)
     left_turned = _transpose_if(left, attrs["transpose_a"], True)
-    rest = turned.reshape(turned.shape[0], -1)
-    made = g.reshape(-1, rest.shape[1]) @ rest.T
-    made = made.reshape(left_turned.shape)
-    return xp.moveaxis(made, -1, 0).copy() if attrs["transpose_a"] else made
+    matrix = turned.reshape(turned.shape[0], -1)
+    gradient = g.reshape(-1, matrix.shape[1]) @ matrix.T
+    gradient = gradient.reshape(left_turned.shape)
+    return xp.moveaxis(gradient, -1, 0).copy() if attrs["transpose_a"] else gradient
 
 
 def _right_any_rank(xp: ArrayModule, g: Array, left: Array, right: Array, attrs: Attrs) -> Array:
     left_turned = _transpose_if(left, attrs["transpose_a"], True)
     turned = _transpose_if(right, attrs["transpose_b"], False)
-    made = left_turned.reshape(-1, left_turned.shape[-1]).T @ g.reshape(-1, max(1, turned.size // max(1, turned.shape[0])))
-    made = made.reshape(turned.shape)
-    return xp.moveaxis(made, 0, -1).copy() if attrs["transpose_b"] else made
+    gradient = left_turned.reshape(-1, left_turned.shape[-1]).T @ g.reshape(-1, max(1, turned.size // max(1, turned.shape[0])))
+    gradient = gradient.reshape(turned.shape)
+    return xp.moveaxis(gradient, 0, -1).copy() if attrs["transpose_b"] else gradient
 
 
 _declare_high_rank("left", _left_any_rank)

@@ -54,9 +54,9 @@ def _rows_of_row_sparse(k: Kernels, data: Array, weight: RowSparse, attrs: Attrs
     if not weight.indices.size:
         return xp.zeros((*wanted.shape, *weight.shape[1:]), weight.dtype)
     place = xp.minimum(xp.searchsorted(weight.indices, wanted), weight.indices.size - 1)
-    made = xp.take(weight.data, place, axis=0)
-    made[weight.indices[place] != wanted] = 0
-    return made
+    rows = xp.take(weight.data, place, axis=0)
+    rows[weight.indices[place] != wanted] = 0
+    return rows
 
 
 def _rows_of_csr(k: Kernels, data: Array, weight: CSR, attrs: Attrs) -> Array:
@@ -66,9 +66,9 @@ def _rows_of_csr(k: Kernels, data: Array, weight: CSR, attrs: Attrs) -> Array:
     starts, counts = weight.indptr[rows], weight.indptr[rows + 1] - weight.indptr[rows]
     target = xp.repeat(xp.arange(rows.size), counts)
     place = xp.arange(target.size) - xp.repeat(xp.cumsum(counts) - counts, counts) + xp.repeat(starts, counts)
-    made = xp.zeros((rows.size, weight.shape[1]), weight.dtype)
-    made[target, weight.indices[place]] = weight.data[place]
-    return made.reshape(*wanted.shape, weight.shape[1])
+    dense = xp.zeros((rows.size, weight.shape[1]), weight.dtype)
+    dense[target, weight.indices[place]] = weight.data[place]
+    return dense.reshape(*wanted.shape, weight.shape[1])
 
 
 def _rule(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject, out: ArrayObject | None, attrs: Attrs,
@@ -81,9 +81,9 @@ def _inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
     return [out[:-1] if out else None, (attrs["input_dim"], attrs["output_dim"])]
 
 
-def _declare(name: str, sparse_grad: bool, doc: str, **more: bool) -> None:
+def _declare(name: str, sparse_grad: bool, doc: str, **options: bool) -> None:
     op = Op(name, "data weight", cost=cost.none, selects=1, nondifferentiable=(0,), shape=_shape, input_rule=_inputs,
-            attrs={"input_dim": REQUIRED, "output_dim": REQUIRED, "dtype": "float32", "sparse_grad": sparse_grad, **more},
+            attrs={"input_dim": REQUIRED, "output_dim": REQUIRED, "dtype": "float32", "sparse_grad": sparse_grad, **options},
             own_dtype=(0,), rows_read={1: lambda inputs, attrs, rows: named_rows(inputs[0], rows)},
             input_dtype=lambda place, dtype, attrs: element_type(attrs["dtype"]),
             dtype=lambda dtypes, attrs: dtypes[1], doc=doc, saves=("data", "weight"),
@@ -154,7 +154,7 @@ def _(k: Kernels, g: Array, data: Array, attrs: Attrs) -> Array:
 
 
 @backward.gradient
-def _(F: ArrayFunctions, g: ArrayObject, given: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
+def _(F: ArrayFunctions, g: ArrayObject, above: ArrayObject, data: ArrayObject, out: ArrayObject | None, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     shape = attrs["shape"]
     return F.Embedding(data, g, input_dim=shape[0], output_dim=math.prod(shape[1:])), None

@@ -82,17 +82,17 @@ def _matrix(k: Kernels, array: Array, turn: bool) -> Array:
 
 def _plain(k: Kernels, left: Store, right: Store, attrs: Attrs) -> Array:
     """The dense product, for operands that are not matrices."""
-    made: Array = dense_product(k, dense_inside(k, left, "dot"), dense_inside(k, right, "dot"), attrs)
-    return made
+    product: Array = dense_product(k, dense_inside(k, left, "dot"), dense_inside(k, right, "dot"), attrs)
+    return product
 
 
 @dot.forward("row_sparse, default -> default", transpose_a=False, forward_stype=ANY)
 def _(k: Kernels, left: RowSparse, right: Array, attrs: Attrs) -> Array:
     if len(left.shape) != 2 or right.ndim > 2:
         return _plain(k, left, right, attrs)
-    made = k.xp.matmul(left.data, right.T if attrs["transpose_b"] else right)
-    out = _room(k, (left.shape[0], *made.shape[1:]), left, right)
-    out[left.indices] = made
+    product = k.xp.matmul(left.data, right.T if attrs["transpose_b"] else right)
+    out = _room(k, (left.shape[0], *product.shape[1:]), left, right)
+    out[left.indices] = product
     return out
 
 
@@ -140,13 +140,13 @@ def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> Array:
         second = second.T
     rows, columns = left.shape[int(attrs["transpose_a"])], right.shape[int(not attrs["transpose_b"])]
     out = _room(k, (rows, columns), left, right)
-    made = k.xp.matmul(first, second)
+    product = k.xp.matmul(first, second)
     if attrs["transpose_a"] and attrs["transpose_b"]:
-        out[:, right.indices] = made
+        out[:, right.indices] = product
     elif attrs["transpose_a"]:
-        out[:] = made
+        out[:] = product
     else:
-        out[(left.indices[:, None], right.indices) if attrs["transpose_b"] else left.indices] = made
+        out[(left.indices[:, None], right.indices) if attrs["transpose_b"] else left.indices] = product
     return out
 
 

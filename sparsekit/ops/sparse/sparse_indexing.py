@@ -46,14 +46,14 @@ class IndexRange(NamedTuple):
 
 def steps_of(part: slice, size: int) -> IndexRange:
     """The positions that a slice of an axis of that size stands for."""
-    found = range(*part.indices(size))
-    return IndexRange(found.start, found.step, len(found))
+    positions = range(*part.indices(size))
+    return IndexRange(positions.start, positions.step, len(positions))
 
 
 def index_type(size: int, *indices: Array) -> DType:
     """The type that holds all these indices and numbers up to ``size``: int32 only where both fit."""
-    found = np.result_type(*indices)
-    return np.dtype(np.int64) if size > np.iinfo(found).max else found
+    dtype = np.result_type(*indices)
+    return np.dtype(np.int64) if size > np.iinfo(dtype).max else dtype
 
 
 def csr_from_places(row: Array, column: Array, data: Array, shape: tuple[int, ...], xp: ArrayModule = NUMPY) -> CSR:
@@ -102,14 +102,14 @@ def csr_column_steps(k: Kernels, store: CSR, steps: IndexRange) -> CSR:
     k.csr_column_bounds(store.indices, store.indptr, low, low + step * steps.size, starts, ends)
     counts = ends - starts
     if step == 1:
-        made = _copied(k, store, starts, counts, -low, steps.size)
+        result = _copied(k, store, starts, counts, -low, steps.size)
     else:
         room = int(counts.sum())
         data, indices = k.xp.empty(room, store.dtype), k.xp.empty(room, store.indices.dtype)
         indptr = k.xp.empty(store.shape[0] + 1, store.indptr.dtype)
         count = k.csr_column_steps(store.data, store.indices, starts, ends, low, step, data, indices, indptr)
-        made = CSR(data[:count].copy(), indices[:count].copy(), indptr, (store.shape[0], steps.size), check=False)
-    return made if steps.step > 0 else _mirrored(made, k.xp)
+        result = CSR(data[:count].copy(), indices[:count].copy(), indptr, (store.shape[0], steps.size), check=False)
+    return result if steps.step > 0 else _mirrored(result, k.xp)
 
 
 def _mirrored(store: CSR, xp: ArrayModule) -> CSR:
@@ -136,8 +136,8 @@ def csr_columns(k: Kernels, store: CSR, columns: Array) -> CSR:
     data, indices = xp.empty(total, store.dtype), xp.empty(total, kind)
     ascending, long = bool((targets[1:] > targets[:-1]).all()), data.shape[0] > LONG * shape[0]
     k.csr_take_columns(store.data, store.indices, store.indptr, offsets, targets, ascending or long, data, indices, indptr)
-    made = CSR(data, indices, indptr.astype(index_type(total, store.indptr), copy=False), shape, check=False)
-    return made if ascending or not long else transposed(k, transposed(k, made))  # which sorts long rows in linear time
+    result = CSR(data, indices, indptr.astype(index_type(total, store.indptr), copy=False), shape, check=False)
+    return result if ascending or not long else transposed(k, transposed(k, result))  # which sorts long rows in linear time
 
 
 #: Values a row from which two transpositions sort its columns faster than comparing them.
@@ -167,8 +167,8 @@ def renumbered(k: Kernels, store: CSR, columns: Array) -> tuple[CSR, Array]:
     keep = wanted[rank] == store.indices
     before = xp.zeros(keep.shape[0] + 1, np.int64)
     xp.cumsum(keep, out=before[1:])
-    made = CSR(store.data[keep], rank[keep], before[store.indptr], (store.shape[0], wanted.shape[0]), check=False)
-    return made, xp.searchsorted(wanted, columns)
+    kept = CSR(store.data[keep], rank[keep], before[store.indptr], (store.shape[0], wanted.shape[0]), check=False)
+    return kept, xp.searchsorted(wanted, columns)
 
 
 def broadcast_csr(k: Kernels, store: CSR, shape: tuple[int, ...]) -> CSR:

@@ -67,8 +67,8 @@ def union_rows(k: Kernels, left: RowSparse, right: RowSparse, function: Callable
     shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
     if len(left.shape) != len(right.shape) or left.shape[0] != right.shape[0]:
         check_room(label_of(name), shape, left.dtype)
-        made: RowSparse = convert(function(k, dense_inside(k, left, name), dense_inside(k, right, name)), "row_sparse", k.xp)
-        return made
+        result: RowSparse = convert(function(k, dense_inside(k, left, name), dense_inside(k, right, name)), "row_sparse", k.xp)
+        return result
     indices, (first, second) = aligned_rows(k, [left, right])
     return RowSparse(function(k, first, second), indices, shape, check=False)
 
@@ -82,8 +82,8 @@ def both_csr(k: Kernels, left: Sparse, right: Sparse) -> tuple[CSR, CSR]:
 def _matrix(k: Kernels, store: Sparse) -> CSR:
     """A sparse store as csr; one of a single axis as a row."""
     if len(store.shape) > 1:
-        made: CSR = convert(store, "csr", k.xp)
-        return made
+        matrix: CSR = convert(store, "csr", k.xp)
+        return matrix
     ends = k.xp.asarray([0, store.indices.shape[0]])
     return CSR(store.data, store.indices, ends, (1, *store.shape), check=False)
 
@@ -129,8 +129,8 @@ def dense_pair(name: str, both: bool) -> None:
 
 def values_at(k: Kernels, sparse: Sparse, dense: Array) -> Array:
     """The elements of a dense array, broadcast to the sparse one's shape, at its stored places."""
-    whole = k.xp.broadcast_to(dense, sparse.shape)
-    return whole[row_ids(sparse, k.xp), sparse.indices] if isinstance(sparse, CSR) else whole[sparse.indices]
+    spread = k.xp.broadcast_to(dense, sparse.shape)
+    return spread[row_ids(sparse, k.xp), sparse.indices] if isinstance(sparse, CSR) else spread[sparse.indices]
 
 
 def keep_places(name: str, left_only: bool) -> None:
@@ -184,8 +184,8 @@ add_n = find("add_n")
 
 
 @add_n.forward("row_sparse|csr... -> csr")
-def _(k: Kernels, *given: *tuple[*tuple[Sparse, ...], Attrs]) -> CSR:
-    stores = [convert(store, "csr", k.xp) for store in given[:-1]]
+def _(k: Kernels, *arguments: *tuple[*tuple[Sparse, ...], Attrs]) -> CSR:
+    stores = [convert(store, "csr", k.xp) for store in arguments[:-1]]
     out = stores[0]
     for store in stores[1:]:
         out = add_csr(k, out, store, 1)
@@ -193,11 +193,11 @@ def _(k: Kernels, *given: *tuple[*tuple[Sparse, ...], Attrs]) -> CSR:
 
 
 @add_n.forward("default|row_sparse|csr... -> default")
-def _(k: Kernels, *given: *tuple[*tuple[Store, ...], Attrs]) -> Array:
-    first, *rest = given[:-1]  # added in their order, which decides the last digit
+def _(k: Kernels, *arguments: *tuple[*tuple[Store, ...], Attrs]) -> Array:
+    first, *others = arguments[:-1]  # added in their order, which decides the last digit
     out = dense_of(k, first, "add_n") if hasattr(first, "stype") else first.copy()
     add = row_of("elemwise_add", "default", "csr")
-    for store in rest:
+    for store in others:
         if hasattr(store, "stype"):
             out = add(k, out, store)
         else:

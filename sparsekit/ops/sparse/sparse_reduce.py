@@ -59,17 +59,17 @@ def reduce_store(k: Kernels, x: Sparse, axes: tuple[int, ...], keepdims: bool, w
     check_room(label_of(name), shape, x.dtype)
     data = x.data if way.prepare is None else way.prepare(k.xp, x.data)
     if not axes:
-        made = dense_inside(k, on_data(x, data), name)
+        result = dense_inside(k, on_data(x, data), name)
     else:
         join: Ufunc = getattr(k.xp, way.join)
-        made = _reduce_csr(k, x, data, axes, join) if isinstance(x, CSR) else _reduce_row_sparse(k, x, data, axes, join)
-    made = k.xp.asarray(made).astype(data.dtype, copy=False).reshape(shape)
-    return made if way.finish is None else way.finish(k.xp, made, count, x.dtype).astype(x.dtype, copy=False)
+        result = _reduce_csr(k, x, data, axes, join) if isinstance(x, CSR) else _reduce_row_sparse(k, x, data, axes, join)
+    result = k.xp.asarray(result).astype(data.dtype, copy=False).reshape(shape)
+    return result if way.finish is None else way.finish(k.xp, result, count, x.dtype).astype(x.dtype, copy=False)
 
 
-def _with_zero(ufunc: Ufunc, made: Array) -> Array:
+def _with_zero(ufunc: Ufunc, reduced: Array) -> Array:
     """The reduction of what is stored, joined with the zeros that are not."""
-    return made if ufunc.__name__ == "add" else ufunc(made, made.dtype.type(0))
+    return reduced if ufunc.__name__ == "add" else ufunc(reduced, reduced.dtype.type(0))
 
 
 def _start(ufunc: Ufunc, dtype: DType) -> float:
@@ -84,8 +84,8 @@ def _start(ufunc: Ufunc, dtype: DType) -> float:
 
 
 def _reduce_all(k: Kernels, data: Array, absent: bool, ufunc: Ufunc) -> Array:
-    made = k.xp.asarray(ufunc.reduce(data.reshape(-1), initial=_start(ufunc, data.dtype), dtype=data.dtype))
-    return _with_zero(ufunc, made) if absent else made
+    reduced = k.xp.asarray(ufunc.reduce(data.reshape(-1), initial=_start(ufunc, data.dtype), dtype=data.dtype))
+    return _with_zero(ufunc, reduced) if absent else reduced
 
 
 def _reduce_csr(k: Kernels, x: CSR, data: Array, axes: tuple[int, ...], ufunc: Ufunc) -> Array:
@@ -127,11 +127,11 @@ def _reduce_rows(k: Kernels, x: CSR, data: Array, ufunc: Ufunc) -> Array:
 
 def _reduce_row_sparse(k: Kernels, x: RowSparse, data: Array, axes: tuple[int, ...], ufunc: Ufunc) -> Array:
     start, count = _start(ufunc, data.dtype), math.prod(x.shape[axis] for axis in axes)
-    made = ufunc.reduce(data, axis=axes, initial=start, dtype=data.dtype)
+    reduced = ufunc.reduce(data, axis=axes, initial=start, dtype=data.dtype)
     if 0 in axes:
-        return _with_zero(ufunc, k.xp.asarray(made)) if data.shape[0] < x.shape[0] and count else made
-    out = k.xp.full((x.shape[0], *made.shape[1:]), start if count == 0 else 0, data.dtype)
-    out[x.indices] = made
+        return _with_zero(ufunc, k.xp.asarray(reduced)) if data.shape[0] < x.shape[0] and count else reduced
+    out = k.xp.full((x.shape[0], *reduced.shape[1:]), start if count == 0 else 0, data.dtype)
+    out[x.indices] = reduced
     return out
 
 
@@ -146,7 +146,7 @@ WAYS = {
     "nanprod": Way("multiply", prepare=lambda xp, values: xp.where(values == values, values, values.dtype.type(1))),
 }
 NORMS = {1: Way("add", prepare=lambda xp, values: xp.abs(values)),
-         2: Way("add", prepare=squares, finish=lambda xp, made, count, dtype: xp.sqrt(made))}
+         2: Way("add", prepare=squares, finish=lambda xp, total, count, dtype: xp.sqrt(total))}
 
 
 def _declare(name: str, way: Way) -> None:
@@ -174,8 +174,8 @@ def _(k: Kernels, x: Sparse, attrs: Attrs) -> Array:
 
 @find("_others").forward("csr|row_sparse -> default")
 def _(k: Kernels, x: Sparse, attrs: Attrs) -> Array:
-    made: Array = product_of_others(k, dense_of(k, x, "the gradient of prod"), attrs)
-    return made
+    products: Array = product_of_others(k, dense_of(k, x, "the gradient of prod"), attrs)
+    return products
 
 
 def _place_in_csr(k: Kernels, x: CSR, axes: tuple[int, ...], largest: bool) -> Array:
@@ -217,8 +217,8 @@ def _declare_place(name: str, function: str) -> None:
         axes, shape = infer.axes_of(attrs["axis"], len(x.shape)), infer.reduced([tuple(x.shape)], attrs)
         check_places(x.dtype, math.prod(x.shape[axis] for axis in axes))
         check_room(name, shape, x.dtype)
-        found = _place_in_csr(k, x, axes, function == "argmax") if isinstance(x, CSR) else _place_in_rows(k, x, axes, function)
-        return found.astype(x.dtype).reshape(shape)
+        places = _place_in_csr(k, x, axes, function == "argmax") if isinstance(x, CSR) else _place_in_rows(k, x, axes, function)
+        return places.astype(x.dtype).reshape(shape)
 
 
 for _name, _function in (("argmax", "argmax"), ("argmin", "argmin"), ("argmax_channel", "argmax")):
@@ -238,8 +238,8 @@ _SQUARES = Way("add", prepare=lambda xp, values: values * values)
 @square_sum.forward("row_sparse -> row_sparse", axis=Only("1", lambda axis: axis in (1, (1,))), keepdims=True, exclude=False)
 def _(k: Kernels, x: RowSparse, attrs: Attrs) -> RowSparse:
     values: Array = x.data
-    made = k.xp.add.reduce(values * values, axis=1, keepdims=True, dtype=x.dtype)
-    return RowSparse(made, x.indices, (x.shape[0], 1, *x.shape[2:]), check=False)
+    sums = k.xp.add.reduce(values * values, axis=1, keepdims=True, dtype=x.dtype)
+    return RowSparse(sums, x.indices, (x.shape[0], 1, *x.shape[2:]), check=False)
 
 
 @square_sum.forward("csr|row_sparse -> default", asked=REDUCED)
@@ -249,8 +249,8 @@ def _(k: Kernels, x: Sparse, attrs: Attrs) -> Array:
 
 @square_sum.forward("default -> default")
 def _(k: Kernels, x: Array, attrs: Attrs) -> Array:
-    made = k.xp.asarray(k.xp.add.reduce(x * x, axis=axes_in(x, attrs), keepdims=attrs["keepdims"], dtype=x.dtype))
-    return made.reshape(infer.reduced([x.shape], attrs))
+    sums = k.xp.asarray(k.xp.add.reduce(x * x, axis=axes_in(x, attrs), keepdims=attrs["keepdims"], dtype=x.dtype))
+    return sums.reshape(infer.reduced([x.shape], attrs))
 
 
 @square_sum.gradient

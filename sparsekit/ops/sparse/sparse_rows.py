@@ -112,8 +112,8 @@ def _(k: Kernels, x: RowSparse, attrs: Attrs) -> RowSparse:
 
 @find("transpose").forward("row_sparse -> csr", axes=_EXCHANGED)
 def _(k: Kernels, x: RowSparse, attrs: Attrs) -> CSR:
-    made = convert(k.xp.ascontiguousarray(x.data.T), "csr", k.xp)
-    return CSR(made.data, x.indices[made.indices], made.indptr, (x.shape[1], x.shape[0]), check=False)
+    turned = convert(k.xp.ascontiguousarray(x.data.T), "csr", k.xp)
+    return CSR(turned.data, x.indices[turned.indices], turned.indptr, (x.shape[1], x.shape[0]), check=False)
 
 
 # choices
@@ -134,8 +134,8 @@ def _(k: Kernels, condition: Sparse, x: Array, y: Array, attrs: Attrs) -> Array:
         true = true.reshape(true.shape + (1,) * (x.ndim - true.ndim))
         out[condition.indices] = k.xp.where(true, x[condition.indices], out[condition.indices])
         return out
-    made: Array = chosen(k, dense_inside(k, condition, "where"), x, y, attrs)
-    return made
+    result: Array = chosen(k, dense_inside(k, condition, "where"), x, y, attrs)
+    return result
 
 
 def _truth(k: Kernels, condition: Array, store: Sparse) -> Array:
@@ -240,34 +240,34 @@ def _(k: Kernels, x: CSR, wanted: Array, attrs: Attrs) -> CSR:
 # layers
 
 
-def _biased(out: Array, rest: tuple[*tuple[Array, ...], Attrs]) -> Array:
+def _biased(out: Array, arguments: tuple[*tuple[Array, ...], Attrs]) -> Array:
     """The result with the bias added, if there is one; the attributes come last."""
-    return biased(out, rest[0] if len(rest) == 2 else None)
+    return biased(out, arguments[0] if len(arguments) == 2 else None)
 
 
 fully_connected = find("FullyConnected")
 
 
 @fully_connected.forward("default, csr, default? -> default")
-def _(k: Kernels, x: Array, weight: CSR, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    flat = x.reshape(x.shape[0], -1) if rest[-1]["flatten"] else x.reshape(-1, x.shape[-1])
+def _(k: Kernels, x: Array, weight: CSR, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    flat = x.reshape(x.shape[0], -1) if arguments[-1]["flatten"] else x.reshape(-1, x.shape[-1])
     out = k.xp.empty((flat.shape[0], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.dense_dot_csr_transposed(k.xp.ascontiguousarray(flat), values_as(weight, out), weight.indices, weight.indptr, out)
-    return _biased(out if rest[-1]["flatten"] else out.reshape(*x.shape[:-1], -1), rest)
+    return _biased(out if arguments[-1]["flatten"] else out.reshape(*x.shape[:-1], -1), arguments)
 
 
 @fully_connected.forward("csr, csr|row_sparse, default? -> default")
-def _(k: Kernels, x: CSR, weight: Sparse, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+def _(k: Kernels, x: CSR, weight: Sparse, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
     turned = transposed(k, convert(weight, "csr", k.xp))
     out = k.xp.empty((x.shape[0], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.csr_dot_csr(values_as(x, out), x.indices, x.indptr, values_as(turned, out), turned.indices, turned.indptr, out)
-    return _biased(out, rest)
+    return _biased(out, arguments)
 
 
 @fully_connected.forward("row_sparse, default|csr|row_sparse, default? -> default")
-def _(k: Kernels, x: RowSparse, weight: Store, *rest: *tuple[*tuple[Array, ...], Attrs]) -> Array:
-    data = x.data.reshape(x.data.shape[0], math.prod(x.shape[1:])) if rest[-1]["flatten"] else x.data
+def _(k: Kernels, x: RowSparse, weight: Store, *arguments: *tuple[*tuple[Array, ...], Attrs]) -> Array:
+    data = x.data.reshape(x.data.shape[0], math.prod(x.shape[1:])) if arguments[-1]["flatten"] else x.data
     weight = dense_inside(k, weight, "FullyConnected")
     out = k.xp.zeros((x.shape[0], *data.shape[1:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     out[x.indices] = k.xp.matmul(data, weight.T)
-    return _biased(out, rest)
+    return _biased(out, arguments)

@@ -30,8 +30,8 @@ __all__ = ["adam_decay_catch_up", "momentum_catch_up", "scale_catch_up", "steps_
 
 def _cost(attrs: Attrs, inputs: Sequence[Meta], outputs: Sequence[Meta]) -> tuple[int, int]:
     """Four operations for each element of the rows."""
-    whole = 4 * math.prod(inputs[0]["shape"])
-    return whole * inputs[-1]["nnz"] // max(1, math.prod(inputs[-1]["shape"])), whole
+    dense = 4 * math.prod(inputs[0]["shape"])
+    return dense * inputs[-1]["nnz"] // max(1, math.prod(inputs[-1]["shape"])), dense
 
 
 class _CatchUp(Op):
@@ -50,21 +50,21 @@ def _declare(name: str, states: int, numbers: int, attrs: Attrs, doc: str, advan
         arrays = [np.abs(samples.grid(seed=seed)) for seed in range(1 + states)]
         return [([*arrays, np.ones((arrays[0].shape[0], numbers))], {})]
 
-    made = _CatchUp(name, " ".join(names), attrs=attrs, shape=infer.unchanged, dtype=first_type, lane="update", cost=_cost,
-                    mutates=tuple(range(1 + states)), listed=False, sample=sample, doc=doc)
+    op = _CatchUp(name, " ".join(names), attrs=attrs, shape=infer.unchanged, dtype=first_type, lane="update", cost=_cost,
+                  mutates=tuple(range(1 + states)), listed=False, sample=sample, doc=doc)
 
-    def run(k: Kernels, weight: Weight, *rest: *tuple[*tuple[Weight, ...], RowSparse, Attrs]) -> Weight:
-        *held, factors, given = rest
+    def run(k: Kernels, weight: Weight, *arguments: *tuple[*tuple[Weight, ...], RowSparse, Attrs]) -> Weight:
+        *held, factors, call_attrs = arguments
         rows = factors.indices
         arrays = [rows_of(k, store) for store in (weight, *held)]
         values = [array[rows].astype(np.float64).reshape(rows.shape[0], -1) for array in arrays]
-        for array, new in zip(arrays, advance(factors.data, given, *values), strict=True):
+        for array, new in zip(arrays, advance(factors.data, call_attrs, *values), strict=True):
             array[rows] = new.reshape(rows.shape[0], *array.shape[1:])
         return weight
 
     for stype in ("default", "row_sparse"):
-        made.forward(", ".join([stype, *[STORES] * states, "row_sparse"]) + f" -> {stype}")(run)
-    return made
+        op.forward(", ".join([stype, *[STORES] * states, "row_sparse"]) + f" -> {stype}")(run)
+    return op
 
 
 scale_catch_up = _declare(
@@ -98,8 +98,8 @@ def _by_steps(n: Array, attrs: Attrs, weight: Array, mean: Array, var: Array) ->
     """The moved weights step by step; ``n`` has the rates of all steps and, behind them, their decays: zero before the first."""
     steps = n.shape[1] // 3
     for step in range(steps):
-        made = n[:, step:step + 1] != 0
-        mean, var = np.where(made, attrs["beta1"] * mean, mean), np.where(made, attrs["beta2"] * var, var)
+        taken = n[:, step:step + 1] != 0
+        mean, var = np.where(taken, attrs["beta1"] * mean, mean), np.where(taken, attrs["beta2"] * var, var)
         moved = n[:, steps + step:steps + step + 1] * mean / (np.sqrt(var) + attrs["epsilon"])
         weight = weight - (moved + n[:, 2 * steps + step:2 * steps + step + 1] * weight)
     return weight, mean, var

@@ -29,9 +29,9 @@ clip_factor = Op(
 
 
 @clip_factor.forward("default|row_sparse... -> default")
-def _(k: Kernels, *given: object) -> Array:  # object: stores, and the attributes, of which there are none
-    gradients: Any = given[:-2]  # Any: stores
-    limit: Any = given[-2]  # Any: an array
+def _(k: Kernels, *arguments: object) -> Array:  # object: stores, and the attributes, of which there are none
+    gradients: Any = arguments[:-2]  # Any: stores
+    limit: Any = arguments[-2]  # Any: an array
     total = sum(_square(k.xp, store.data if isinstance(store, RowSparse) else store) for store in gradients)
     norm = k.xp.sqrt(total)
     if k.outside(norm - norm, 1):  # not 0 where the norm is infinite or nan
@@ -55,8 +55,8 @@ scaled = Op("_scaled", "data factor", shape=lambda shapes, attrs: shapes[0], dty
 
 @scaled.forward("default, default -> default")
 def _(k: Kernels, data: Array, factor: Array, attrs: Attrs) -> Array:
-    made: Array = (data * factor.astype(data.dtype)).reshape(data.shape)
-    return made
+    product: Array = (data * factor.astype(data.dtype)).reshape(data.shape)
+    return product
 
 
 @scaled.forward("row_sparse, default -> row_sparse")

@@ -32,26 +32,26 @@ _ANY = "default|row_sparse|csr"
 
 
 # Any: as in Op, which takes functions of shapes or types
-def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], rest: tuple[str, ...]) -> Callable[..., Any]:
-    """Shape inference that checks the numbers of arrays and rates; ``rest`` names the arrays after those of the weights."""
+def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], trailing: tuple[str, ...]) -> Callable[..., Any]:
+    """Shape inference that checks the numbers of arrays and rates; ``trailing`` names the arrays after those of the weights."""
 
     def shape(shapes: list[Shape], attrs: Attrs) -> Shape | list[Shape]:
         count = attrs[counter]
         if not isinstance(count, (int, np.integer)) or count < 1:
             raise SparsekitError(f"{name}: {counter} must be a positive integer, got {count!r}.",
                                  hint="pass the number of weights.")
-        wanted = count * group + len(rest)
+        wanted = count * group + len(trailing)
         if len(shapes) != wanted:
             raise ShapeError(f"{count} weights require {wanted} arrays, got {len(shapes)}.",
                              hint=f"pass all arrays of the first weight, then those of the second; {counter} counts weights.")
         sizes: dict[str, Shape] = {key: (len(attrs[key]),) for key in lists}
-        sizes |= {key: tuple(size) for key, size in zip(rest, shapes[count * group:], strict=True) if key != "rescale_grad"}
+        sizes |= {key: tuple(size) for key, size in zip(trailing, shapes[count * group:], strict=True) if key != "rescale_grad"}
         for key, size in sizes.items():
             if size != (count,):
                 raise ShapeError(f"{key} must have shape ({count},), got {size}.",
                                  hint="pass one number for each weight.")
-        found = [infer.same_shape(shapes[place:place + group], attrs) for place in range(0, count * group, group)]
-        return found[0] if count == 1 else found
+        weight_shapes = [infer.same_shape(shapes[place:place + group], attrs) for place in range(0, count * group, group)]
+        return weight_shapes[0] if count == 1 else weight_shapes
 
     return shape
 
@@ -59,50 +59,50 @@ def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], rest: tu
 # Any: as in _shape
 def _types(group: int, counter: str) -> Callable[..., Any]:
     def types(dtypes: Sequence[DType], attrs: Attrs) -> DType | list[DType]:
-        found = [dtypes[place] for place in range(0, group * attrs[counter], group)]
-        return found[0] if len(found) == 1 else found
+        weight_types = [dtypes[place] for place in range(0, group * attrs[counter], group)]
+        return weight_types[0] if len(weight_types) == 1 else weight_types
 
     return types
 
 
 def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs: Attrs, step: Callable[..., None],
              # Any: arrays and attributes, as the samples of any operator
-             doc: str, sample: Callable[[], Any], rest: tuple[str, ...] = (), sparse: bool = False,
+             doc: str, sample: Callable[[], Any], trailing: tuple[str, ...] = (), sparse: bool = False,
              on_copy: bool = False) -> None:
-    """Declare an operator that calls ``step(k, attrs, own, arrays, rest)`` for each weight.
+    """Declare an operator that calls ``step(k, attrs, own, arrays, trailing)`` for each weight.
 
     Parameters
     ----------
     lists : tuple of str
         Attributes with one number for each weight; ``own`` has the numbers of one weight.
-    rest : tuple of str
+    trailing : tuple of str
         Arrays after those of the weights.  ``own`` includes their numbers, except for ``rescale_grad``.
     sparse : bool
         Whether all arrays may be row_sparse.
     on_copy : bool
         Whether the arrays of a weight end with a copy of it.
     """
-    made = Update(
+    op = Update(
         name, "*data", attrs={**dict.fromkeys(lists, REQUIRED), **attrs, counter: 1},
-        shape=_shape(name, group, counter, lists, rest), dtype=_types(group, counter), lane="update",
+        shape=_shape(name, group, counter, lists, trailing), dtype=_types(group, counter), lane="update",
         cost=cost.updates(group, counter), group=group, counter=counter, sample=sample, doc=doc,
         mutates=lambda attrs: [place for place in range(group * attrs[counter]) if place % group != 1],
         outputs=lambda attrs: attrs[counter], on_copy=on_copy)
 
     def run(k: Kernels, *arrays_and_attrs: *Given) -> Array | tuple[Array, ...]:
-        *arrays, given = arrays_and_attrs
-        behind = arrays[given[counter] * group:]
-        numbers = {key: given[key] for key in lists}
-        numbers |= {key: array.tolist() for key, array in zip(rest, behind, strict=True) if key != "rescale_grad"}
-        for place in range(given[counter]):
+        *arrays, call_attrs = arrays_and_attrs
+        behind = arrays[call_attrs[counter] * group:]
+        numbers = {key: call_attrs[key] for key in lists}
+        numbers |= {key: array.tolist() for key, array in zip(trailing, behind, strict=True) if key != "rescale_grad"}
+        for place in range(call_attrs[counter]):
             own = {key: values[place] for key, values in numbers.items()}
-            step(k, given, own, arrays[place * group:(place + 1) * group], behind)
-        weights = tuple(arrays[place] for place in made.weights(given))
+            step(k, call_attrs, own, arrays[place * group:(place + 1) * group], behind)
+        weights = tuple(arrays[place] for place in op.weights(call_attrs))
         return weights[0] if len(weights) == 1 else weights
 
-    made.forward("default... -> default...")(run)
+    op.forward("default... -> default...")(run)
     if sparse:
-        made.forward("row_sparse... -> row_sparse...")(run)
+        op.forward("row_sparse... -> row_sparse...")(run)
 
 
 # Any: as above
@@ -111,10 +111,10 @@ def _one_weight(plain: Update, preloaded: bool) -> Callable[[], Any]:
 
     def make() -> samples.Samples:
         arrays, attrs = next(iter(plain.sample()))
-        rest = {name: value for name, value in attrs.items() if name not in ("lr", "wd", "lazy_update")}
+        others = {name: value for name, value in attrs.items() if name not in ("lr", "wd", "lazy_update")}
         rates = [np.array([attrs[key]], np.float32) for key in ("lr", "wd")]
-        given = {} if preloaded else {"lrs": (attrs["lr"],), "wds": (attrs["wd"],)}
-        return [([*arrays, *rates] if preloaded else arrays, {**given, **rest})]
+        lists = {} if preloaded else {"lrs": (attrs["lr"],), "wds": (attrs["wd"],)}
+        return [([*arrays, *rates] if preloaded else arrays, {**lists, **others})]
 
     return make
 
@@ -123,13 +123,13 @@ def _declare_descent(plain: Update, precise: bool, preloaded: bool) -> None:
     rates = ("lrs", "wds")
     momentum = {"momentum": 0.0} if "momentum" in plain.attrs else {}
 
-    def step(k: Kernels, attrs: Attrs, own: Attrs, arrays: Sequence[Array], rest: Sequence[Array]) -> None:
+    def step(k: Kernels, attrs: Attrs, own: Attrs, arrays: Sequence[Array], trailing: Sequence[Array]) -> None:
         weight, grad, *states = arrays
-        given = {**attrs, "lr": own["lrs"], "wd": own["wds"], "lazy_update": True}
+        step_attrs = {**attrs, "lr": own["lrs"], "wd": own["wds"], "lazy_update": True}
         if precise:
-            step_precisely(k, plain.step, given, weight, grad, states[:-1], states[-1])
+            step_precisely(k, plain.step, step_attrs, weight, grad, states[:-1], states[-1])
         else:
-            apply_step(k, plain.step, given, weight, grad, states)
+            apply_step(k, plain.step, step_attrs, weight, grad, states)
 
     _declare(f"{'preloaded_' * preloaded}multi_{plain.name}", len(plain.inputs), "num_weights", () if preloaded else rates,
              {**momentum, "rescale_grad": 1.0, "clip_gradient": -1.0}, step,
@@ -146,15 +146,15 @@ for _preloaded in (False, True):
     _declare_descent(mp_sgd_mom_update, True, _preloaded)
 
 
-def _adamw(k: Kernels, attrs: Attrs, own: Attrs, arrays: Sequence[Array], rest: Sequence[Array]) -> None:
+def _adamw(k: Kernels, attrs: Attrs, own: Attrs, arrays: Sequence[Array], trailing: Sequence[Array]) -> None:
     weight, grad, mean, var, *copies = arrays
-    given = adamw_attrs({**attrs, "lr": own["lrs"], "wd": own["wds"], "eta": own["etas"], "lazy_update": False}, rest[0])
-    if given is None:
+    step_attrs = adamw_attrs({**attrs, "lr": own["lrs"], "wd": own["wds"], "eta": own["etas"], "lazy_update": False}, trailing[0])
+    if step_attrs is None:
         return
     if copies:
-        step_precisely(k, adamw_update.step, given, weight, grad, (mean, var), copies[0])
+        step_precisely(k, adamw_update.step, step_attrs, weight, grad, (mean, var), copies[0])
     else:
-        apply_step(k, adamw_update.step, given, weight, grad, (mean, var))
+        apply_step(k, adamw_update.step, step_attrs, weight, grad, (mean, var))
 
 
 def _norm(xp: ArrayModule, array: Array) -> Array:
@@ -162,13 +162,13 @@ def _norm(xp: ArrayModule, array: Array) -> Array:
     return xp.sqrt(xp.dot(flat, flat)).reshape(1)
 
 
-def _lamb(k: Kernels, attrs: Attrs, own: Attrs, arrays: Sequence[Array], rest: Sequence[Array]) -> None:
+def _lamb(k: Kernels, attrs: Attrs, own: Attrs, arrays: Sequence[Array], trailing: Sequence[Array]) -> None:
     weight, grad, mean, var, *copies = arrays
     exact = copies[0] if copies else weight
-    given = {**attrs, "lr": own["learning_rates"], "wd": own["wds"], "t": own["step_count"], "lazy_update": False}
+    step_attrs = {**attrs, "lr": own["learning_rates"], "wd": own["wds"], "t": own["step_count"], "lazy_update": False}
     norm = _norm(k.xp, exact)
-    step = lamb_phase1(k, exact, grad.astype(exact.dtype, copy=False), mean, var, given)
-    lamb_phase2(k, exact, step, norm, _norm(k.xp, step), given)
+    step = lamb_phase1(k, exact, grad.astype(exact.dtype, copy=False), mean, var, step_attrs)
+    lamb_phase2(k, exact, step, norm, _norm(k.xp, step), step_attrs)
     if copies:
         weight[...] = exact
 
@@ -180,13 +180,13 @@ def _samples(plain: Op, lists: dict[str, str], precise: bool, extra: Attrs) -> C
     def make() -> samples.Samples:
         arrays, attrs = next(iter(plain.sample()))
         arrays = [np.array(array) for array in arrays]
-        weight, grad, mean, var, *rest = arrays
+        weight, grad, mean, var, *trailing = arrays
         kind = np.float16 if precise else np.float32
-        given = [weight.astype(kind), grad.astype(kind), mean, var, *([weight] if precise else []), *rest]
-        known = {**attrs, **extra}
-        numbers = {key: (known.pop(name),) for name, key in lists.items()}
-        known.pop("lazy_update", None)
-        return [(given, {**known, **numbers})]
+        inputs = [weight.astype(kind), grad.astype(kind), mean, var, *([weight] if precise else []), *trailing]
+        merged = {**attrs, **extra}
+        numbers = {key: (merged.pop(name),) for name, key in lists.items()}
+        merged.pop("lazy_update", None)
+        return [(inputs, {**merged, **numbers})]
 
     return make
 
@@ -230,8 +230,8 @@ def _sums_shape(shapes: Sequence[Shape], attrs: Attrs) -> Shape | list[Shape]:
 
 def _squares_cost(attrs: Attrs, inputs: list[Meta], outputs: list[Meta]) -> tuple[int, int]:
     """A multiplication and an addition for each stored value of each array."""
-    found = [cost.each_taken(2)(attrs, [array], outputs) for array in inputs]
-    return sum(useful for useful, _ in found), sum(dense for _, dense in found)
+    costs = [cost.each_taken(2)(attrs, [array], outputs) for array in inputs]
+    return sum(useful for useful, _ in costs), sum(dense for _, dense in costs)
 
 
 multi_sum_sq = Op(
@@ -274,10 +274,10 @@ def _all_finite(k: Kernels, *arrays_and_attrs: *GivenStores, out: Array | None =
     *arrays, attrs = arrays_and_attrs
     fine = all(bool(k.xp.isfinite(_stored(store)).all()) for store in arrays)
     before = 1.0 if out is None or attrs["init_output"] else float(out[0])
-    made = k.xp.asarray([float(fine) * before], np.float32)
+    flag = k.xp.asarray([float(fine) * before], np.float32)
     if out is None:
-        return made
-    out[...] = made
+        return flag
+    out[...] = flag
     return out
 
 

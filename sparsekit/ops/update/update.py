@@ -146,30 +146,30 @@ class Update(Op):
         """
         if self.by_numbers is None:
             return self
-        made = Update(
+        update = Update(
             self.name, " ".join([*self.inputs, "numbers"]), attrs=self.attrs,
             shape=lambda shapes, attrs: self.shape(shapes[:-1], attrs), dtype=first_type, lane="update", mutates=self.mutates,
             random=self.random, listed=False, sample=self.sample, doc=self.doc, step=self.step, on_copy=self.on_copy,
             whole=self.whole)
-        made.plain = self
+        update.plain = self
         for rule in self.rules:
-            made.forward(f"{', '.join([*rule.inputs, 'default'])} -> {rule.outputs[0]}")(self.by_numbers)
-        return made
+            update.forward(f"{', '.join([*rule.inputs, 'default'])} -> {rule.outputs[0]}")(self.by_numbers)
+        return update
 
     def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
         """A lazy step visits only the rows that the gradient stores, which is the input behind the weight."""
-        found = super().visits(attrs, stypes, training)
+        touched = super().visits(attrs, stypes, training)
         for weight in self.weights(attrs):
             arrays = range(weight, weight + self.group) if self.group else range(len(stypes))
-            written = [place for place in arrays if place in found.writes]
+            written = [place for place in arrays if place in touched.writes]
             stepped = written[1:] if self.on_copy else written
             exact, states = (stepped[-1], stepped[:-1]) if self.on_copy else (weight, stepped[1:])
             if by_rows(getattr(self, "step", None), attrs, [stypes[place] for place in (exact, weight + 1, *states)]):
-                found.writes.update(dict.fromkeys(written, weight + 1))
-                found.reads.update({place: weight + 1 for place in stepped if place not in self.whole})
+                touched.writes.update(dict.fromkeys(written, weight + 1))
+                touched.reads.update({place: weight + 1 for place in stepped if place not in self.whole})
             if self.on_copy:
-                del found.reads[weight]
-        return found
+                del touched.reads[weight]
+        return touched
 
 
 def by_rows(step: UpdateRule | None, attrs: Attrs, stypes: Sequence[str]) -> bool:
@@ -222,11 +222,11 @@ def numbers_of(function: Callable[..., tuple[float, ...]], bound: str = "clip_gr
         if rescale is None or None in values:
             raise DTypeError(f"An optimizer step takes numbers for {', '.join(names)}, not {values!r}.")
         try:
-            found = function(*others)
+            derived = function(*others)
         except ZeroDivisionError as error:  # a decay rate of 1, for instance
-            given = ", ".join(f"{name}={value:g}" for name, value in zip(names[2:], others, strict=True))
-            raise SparsekitError(f"An optimizer step divides by zero with {given}.", hint="change these numbers.") from error
-        return np.array([rescale, limit if limit >= 0 else math.inf, *found], kind)
+            named = ", ".join(f"{name}={value:g}" for name, value in zip(names[2:], others, strict=True))
+            raise SparsekitError(f"An optimizer step divides by zero with {named}.", hint="change these numbers.") from error
+        return np.array([rescale, limit if limit >= 0 else math.inf, *derived], kind)
 
     return lambda dtype, attrs: pack(dtype.char, values_of(attrs))
 
@@ -350,7 +350,7 @@ def declare(name: str, states: str, step: str, attrs: Attrs, numbers: Callable[.
     """
     count = len(states.split())
     chosen = UpdateRule(step, numbers_of(numbers, bound), idle, flat, (lambda attrs: True) if divides else rests)
-    made = Update(
+    update = Update(
         name, " ".join(["weight grad", states]).strip(), attrs=attrs, shape=shape, dtype=first_type, lane="update",
         cost=cost.update, mutates=(0, *range(2, 2 + count)), aliases=aliases,
         sample=sample or example(count, signs, **{key: 0.1 if key == "lr" else 2
@@ -361,22 +361,22 @@ def declare(name: str, states: str, step: str, attrs: Attrs, numbers: Callable[.
         step=chosen)
 
     def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Attrs]) -> Weight:
-        *arrays, given = arrays_and_attrs
-        if not (divides and is_zero(given["lr"])):
-            apply_step(k, chosen, given, weight, grad, arrays)
+        *arrays, call_attrs = arrays_and_attrs
+        if not (divides and is_zero(call_attrs["lr"])):
+            apply_step(k, chosen, call_attrs, weight, grad, arrays)
         return weight
 
     def run_by_numbers(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Array, Attrs]
                        ) -> Weight:
-        *arrays, numbers, given = arrays_and_attrs
-        apply_step(k, chosen, given, weight, grad, arrays, numbers=numbers)
+        *arrays, numbers, call_attrs = arrays_and_attrs
+        apply_step(k, chosen, call_attrs, weight, grad, arrays, numbers=numbers)
         return weight
 
     if flat:
-        made.forward(", ".join(["default"] * (2 + count)) + " -> default")(_all_dense(chosen, run, divides))
-    rows_for(made, 1 + count, run)
-    made.by_numbers = run_by_numbers
-    return made
+        update.forward(", ".join(["default"] * (2 + count)) + " -> default")(_all_dense(chosen, run, divides))
+    rows_for(update, 1 + count, run)
+    update.by_numbers = run_by_numbers
+    return update
 
 
 def _all_dense(step: UpdateRule, run: Callable[..., Weight], divides: bool) -> Callable[..., Weight]:
@@ -400,7 +400,7 @@ def _all_dense(step: UpdateRule, run: Callable[..., Weight], divides: bool) -> C
     return run_dense
 
 
-def rows_for(made: Update, others: int, run: Callable[..., Weight], last: str = "") -> None:
+def rows_for(update: Update, others: int, run: Callable[..., Weight], last: str = "") -> None:
     """Declare a step's rows: a dense or row_sparse weight, with that many arrays of either kind, and ``last``."""
     for stype in ("default", "row_sparse"):
-        made.forward(", ".join([stype, *[STORES] * others, *[last] * bool(last)]) + f" -> {stype}")(run)
+        update.forward(", ".join([stype, *[STORES] * others, *[last] * bool(last)]) + f" -> {stype}")(run)

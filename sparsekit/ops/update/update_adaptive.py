@@ -166,11 +166,11 @@ def rescaled_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
 
 def _rescaled_sample(states: int, signs: str) -> Callable[[], samples.Samples]:
     def make() -> samples.Samples:
-        found = []
+        cases = []
         for arrays, attrs in example(states, signs, lr=0.1, eta=0.5)():
             del attrs["rescale_grad"]
-            found.append(([*arrays, np.array([0.5], np.float32)], attrs))
-        return found
+            cases.append(([*arrays, np.array([0.5], np.float32)], attrs))
+        return cases
 
     return make
 
@@ -197,9 +197,9 @@ def adamw_attrs(attrs: Attrs, rescale: Array) -> Attrs | None:
 
 
 def _adamw(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, rescale: Array, attrs: Attrs) -> Weight:
-    given = adamw_attrs(attrs, rescale)
-    if given is not None:
-        apply_step(k, _ADAMW_STEP, given, weight, grad, (mean, var))
+    step_attrs = adamw_attrs(attrs, rescale)
+    if step_attrs is not None:
+        apply_step(k, _ADAMW_STEP, step_attrs, weight, grad, (mean, var))
     return weight
 
 
@@ -220,13 +220,13 @@ class FirstPhase(Op):
 
     def visits(self, attrs: Attrs, stypes: Sequence[str], training: bool) -> Visits:
         """A lazy step visits only the rows that the gradient stores; if there is a copy of the weight, the weight is not read."""
-        found = super().visits(attrs, stypes, training)
+        touched = super().visits(attrs, stypes, training)
         if attrs["lazy_update"] and stypes[1] == "row_sparse":
-            found.reads.update({place: 1 for place in found.reads if place != 1})
-            found.writes.update(dict.fromkeys(found.writes, 1))
+            touched.reads.update({place: 1 for place in touched.reads if place != 1})
+            touched.writes.update(dict.fromkeys(touched.writes, 1))
         if len(stypes) > 4:
-            del found.reads[0]
-        return found
+            del touched.reads[0]
+        return touched
 
 
 lamb_update_phase1 = FirstPhase(
@@ -316,9 +316,9 @@ def _rate_and_bounds(attrs: Attrs) -> tuple[float, float, float]:
 
 
 def lamb_phase2(k: Kernels, weight: Weight, step: Weight, norm: Array, step_norm: Array, attrs: Attrs,
-                given: Array | None = None) -> Weight:
-    """Write the weight; ``given`` has the rate and the bounds of the norm, by default ``attrs``."""
-    rate, lower, upper = _rate_and_bounds(attrs) if given is None else (given[0], given[1], given[2])
+                limits: Array | None = None) -> Weight:
+    """Write the weight; ``limits`` has the rate and the bounds of the norm, by default ``attrs``."""
+    rate, lower, upper = _rate_and_bounds(attrs) if limits is None else (limits[0], limits[1], limits[2])
     first, second = (array.reshape(-1)[0].astype(np.float64) for array in (norm, step_norm))
     first = k.xp.minimum(k.xp.maximum(first, lower), upper)
     numbers = k.xp.empty(4, np.float64)

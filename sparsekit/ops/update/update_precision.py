@@ -73,18 +73,18 @@ def _halved(plain: Op, states: int) -> Callable[[], samples.Samples]:
 
 def _declare(plain: Update, states: str) -> Update:
     count = len(states.split())
-    made = Update(
+    update = Update(
         f"mp_{plain.name}", " ".join(["weight grad", states, "weight32"]), attrs=plain.attrs, shape=infer.same_shape,
         dtype=first_type, lane="update", cost=cost.update, mutates=(0, *range(2, 3 + count)), sample=_halved(plain, count),
         doc=f"``{plain.name}``{_SAID}\n\n{plain.doc}", step=plain.step, on_copy=True)
 
     def run(k: Kernels, weight: Weight, grad: Weight, *arrays_and_attrs: *tuple[*tuple[Weight, ...], Weight, Attrs]) -> Weight:
         *arrays, copy, attrs = arrays_and_attrs
-        step_precisely(k, made.step, attrs, weight, grad, arrays, copy)
+        step_precisely(k, update.step, attrs, weight, grad, arrays, copy)
         return weight
 
-    rows_for(made, 2 + count, run)
-    return made
+    rows_for(update, 2 + count, run)
+    return update
 
 
 @functools.cache
@@ -94,17 +94,17 @@ def precise(plain: Update) -> Update:
     It is not listed, and takes ``weight32`` behind the arrays of the step, as the listed ``mp_`` operators do.
     """
     count = len(plain.inputs) - 2
-    made = Update(
+    update = Update(
         f"_mp_{plain.name.removeprefix('_contrib').removeprefix('_sparse').removeprefix('_')}",
         " ".join([*plain.inputs, "weight32"]), attrs=plain.attrs,
         shape=lambda shapes, attrs: plain.shape([shapes[-1], *shapes[1:-1]], attrs), dtype=first_type, lane="update",
         cost=cost.update, mutates=(0, *range(2, 3 + count)), random=plain.random, listed=False, sample=_halved(plain, count),
         doc=f"``{plain.name}``{_SAID}", step=plain.step, on_copy=True, whole=(count + 2,) if plain.whole else ())
     for rule in plain.rules:
-        made.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(
+        update.forward(f"{', '.join([*rule.inputs, rule.inputs[0]])} -> {rule.outputs[0]}")(
             _on_copy(rule.function, plain.step, count))
-    made.by_numbers = None if plain.by_numbers is None else _on_copy(plain.by_numbers, plain.step, count)
-    return made
+    update.by_numbers = None if plain.by_numbers is None else _on_copy(plain.by_numbers, plain.step, count)
+    return update
 
 
 def _on_copy(run_step: Callable[..., Weight], step: UpdateRule, states: int) -> Callable[..., Weight]:
@@ -135,9 +135,9 @@ mp_adamw_update = Update(
 
 def _adamw(k: Kernels, weight: Weight, grad: Weight, mean: Weight, var: Weight, copy: Weight, rescale: Array,
            attrs: Attrs) -> Weight:
-    given = adamw_attrs(attrs, rescale)
-    if given is not None:
-        step_precisely(k, mp_adamw_update.step, given, weight, grad, (mean, var), copy)
+    step_attrs = adamw_attrs(attrs, rescale)
+    if step_attrs is not None:
+        step_precisely(k, mp_adamw_update.step, step_attrs, weight, grad, (mean, var), copy)
     return weight
 
 

@@ -30,7 +30,7 @@ BETWEEN = "it is between operators that run separately"
 NOT_YET = "it has not run yet"
 
 
-def reason_apart(plan: Plan, lane: str, given: Iterable[str], made: Iterable[str], draws: bool, device: str) -> str:
+def reason_apart(plan: Plan, lane: str, inputs: Iterable[str], outputs: Iterable[str], draws: bool, device: str) -> str:
     """Why an operator of a program runs by itself, if that is known beforehand; else an empty string.
 
     Parameters
@@ -38,7 +38,7 @@ def reason_apart(plan: Plan, lane: str, given: Iterable[str], made: Iterable[str
     plan : Plan
     lane : str
         "update" for the update of a weight.
-    given, made : iterable of str
+    inputs, outputs : iterable of str
         Storage types of its inputs and results.
     draws : bool
         Whether it draws random numbers in the mode that it runs in.
@@ -52,11 +52,11 @@ def reason_apart(plan: Plan, lane: str, given: Iterable[str], made: Iterable[str
     if lane == "update":
         if plan.op.plain is None:
             return NUMBERS
-        return SIZES_CHANGE if on_gpu and any(stype != "default" for stype in given) else ""
+        return SIZES_CHANGE if on_gpu and any(stype != "default" for stype in inputs) else ""
     if on_gpu:
         if plan.op.reads_back:
             return plan.op.reads_back
-        return READ_BACK if any(stype != "default" for stype in made) else CHANGES_STORAGE if plan.dense else ""
+        return READ_BACK if any(stype != "default" for stype in outputs) else CHANGES_STORAGE if plan.dense else ""
     if plan.op.mutates:
         return WRITES
     return DENSIFIES if plan.dense and config.densify == "error" else ""

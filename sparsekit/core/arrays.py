@@ -70,8 +70,8 @@ _new = object.__new__
 def layout_of(store: Store | AbstractArray, ctx: Context) -> Layout:
     """The layout of a store on a context."""
     key = (ctx, type(store), store.shape, store.dtype.num)
-    found = _layouts.get(key)
-    return _enter(key) if found is None else found
+    layout = _layouts.get(key)
+    return _enter(key) if layout is None else layout
 
 
 def _enter(key: tuple[Context, type, Shape, int]) -> Layout:

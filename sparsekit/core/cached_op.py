@@ -239,7 +239,7 @@ class CachedOp:
         finally:
             state.recording, state.layer = before
 
-    def _send_back(self, kept: _Run, given: Sequence[ArrayObject | None], buffers: Buffers, retain: bool,
+    def _send_back(self, kept: _Run, gradients: Sequence[ArrayObject | None], buffers: Buffers, retain: bool,
                    held: Sequence[ArrayObject | None], loans: Loans) -> list[ArrayObject | None]:
         """Gradients of the inputs, from those of the results.
 
@@ -251,45 +251,46 @@ class CachedOp:
                                 hint="call backward(retain_graph=True) the first time.")
         backward = None
         if not hooks.state.recording:
-            key = tuple([None if gradient is None else gradient._layout for gradient in (*given, *held)])
+            key = tuple([None if gradient is None else gradient._layout for gradient in (*gradients, *held)])
             backward = self._passes.get(key)
             if backward is None:
                 backward = self._passes[key] = self._backward_from(_Arrived(*[
                     tuple([None if gradient is None else (gradient.stype, gradient._store.dtype) for gradient in group])
-                    for group in (given, held)]))
-        made = (self._send_back_recorded(kept, given, held) if backward is None
-                else self._send_back_through(backward, kept, (*given, *held), buffers, retain, loans))
+                    for group in (gradients, held)]))
+        input_gradients = (self._send_back_recorded(kept, gradients, held) if backward is None
+                           else self._send_back_through(backward, kept, (*gradients, *held), buffers, retain, loans))
         if not retain:
             self._release(kept, loans)
-        return made
+        return input_gradients
 
-    def _send_back_through(self, backward: _Backward, kept: _Run, given: Sequence[ArrayObject | None], buffers: Buffers,
+    def _send_back_through(self, backward: _Backward, kept: _Run, gradients: Sequence[ArrayObject | None], buffers: Buffers,
                            retain: bool, loans: Loans) -> list[ArrayObject | None]:
         """The same by a backward pass of the program."""
         values, kept.workspace.lent = kept.values[:] if retain else kept.values, loans.arrays
         if len(values) < len(self.empty):
             values += self.empty[len(values):]
-        for head, gradient in zip(backward.heads, given, strict=True):
+        for head, gradient in zip(backward.heads, gradients, strict=True):
             if head is not None and gradient is not None:
                 values[head] = gradient._store
         program = backward.program
         told = self._execute(program, backward.last, values, kept.workspace, buffers, kept.first)
         with device.current(self.ctx):
-            made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
-                    else wrap(self._gradient(slot, program, values, kept.workspace, loans if to_program else None), self.ctx)
-                    for slot, buffer, to_program in zip(program.gradients, buffers, loans.takers, strict=True)]
+            input_gradients = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
+                               else wrap(self._gradient(slot, program, values, kept.workspace, loans if to_program else None),
+                                         self.ctx)
+                               for slot, buffer, to_program in zip(program.gradients, buffers, loans.takers, strict=True)]
         if told is not None:
-            found = zip(program.gradients, made, strict=True)
-            _finish(told, values, (), (), [(slot, gradient._store) for slot, gradient in found
+            pairs = zip(program.gradients, input_gradients, strict=True)
+            _finish(told, values, (), (), [(slot, gradient._store) for slot, gradient in pairs
                                            if slot is not None and gradient is not None])
-        return made
+        return input_gradients
 
     def _gradient(self, slot: int, backward: Program, values: Slots, workspace: Workspace, loans: Loans | None) -> Store:
         """The gradient in a slot, in memory of its own, or of a graph that lends it."""
         store = values[slot]
         if store is None:  # it is still in the table
-            given: Store = workspace.tables[backward].take(slot)
-            return given
+            taken: Store = workspace.tables[backward].take(slot)
+            return taken
         if loans is not None and workspace.replays and slot not in self._foreign:
             loans.lend(store, parts_of(store))
             lent: Store = store
@@ -307,12 +308,12 @@ class CachedOp:
 
     def _found(self, arrived: _Arrived) -> _Backward | None:
         try:
-            made = self._backward(arrived)
+            backward = self._backward(arrived)
         except TracingError:
             return None
-        return None if made.program.read & self._gone else made
+        return None if backward.program.read & self._gone else backward
 
-    def _send_back_recorded(self, kept: _Run, given: Sequence[ArrayObject | None], held: Sequence[ArrayObject | None]
+    def _send_back_recorded(self, kept: _Run, gradients: Sequence[ArrayObject | None], held: Sequence[ArrayObject | None]
                             ) -> list[ArrayObject | None]:
         """The same one operator at a time, recorded anew as the trace was, so that the gradients have gradients."""
         traced = [entry[0] for entry in self.entries if entry]
@@ -335,20 +336,20 @@ class CachedOp:
                                 for slot, source in zip(step.inputs, sources, strict=True)])
                 if _is_unrepeatable(step):
                     results = [_own(kept.values[slot], kept.workspace) for slot in step.outputs]
-                    made = recorded(call, inputs, results, self.ctx)
+                    result = recorded(call, inputs, results, self.ctx)
                 else:
-                    made = invoke(call, inputs, ctx=self.ctx)
-                for slot, array in zip(step.outputs, made if isinstance(made, list) else [made], strict=False):
+                    result = invoke(call, inputs, ctx=self.ctx)
+                for slot, array in zip(step.outputs, result if isinstance(result, list) else [result], strict=False):
                     values[slot] = array
         finally:
             hooks.state.recording = before
         heads = [*[values[slot]._entry for slot in self.outputs], *[array._entry for array in kept.arrays]]
-        pairs = [(entry, gradient) for entry, gradient in zip(heads, (*given, *held), strict=False)
+        pairs = [(entry, gradient) for entry, gradient in zip(heads, (*gradients, *held), strict=False)
                  if entry is not None and gradient is not None]
         wanted = [None if there is None else array._entry for there, array in zip(self.reached, kept.arrays, strict=True)]
-        found = graph.backward([entry for entry, _ in pairs], [gradient for _, gradient in pairs], self.F, wrap, True,
-                               [entry for entry in wanted if entry is not None])
-        return [entry and found.get(entry) for entry in wanted]
+        input_gradients = graph.backward([entry for entry, _ in pairs], [gradient for _, gradient in pairs], self.F, wrap, True,
+                                         [entry for entry in wanted if entry is not None])
+        return [entry and input_gradients.get(entry) for entry in wanted]
 
     def _workspace(self) -> Workspace:
         """Memory for one run."""
@@ -360,22 +361,23 @@ class CachedOp:
     def explained(self) -> list[dict[str, str]]:
         """For each operator: the pass, and why it runs by itself; ``""`` if a table or a captured graph does it."""
         against = switched_off(self.ctx.device_type)
-        programs = dict.fromkeys((self.forward, *[one.program for one in self.passes.values() if one is not None]))
-        return [{"pass": one.name, "op": step.call.op.label, "reason": against or reason}
-                for one in programs for step, reason in zip(one.steps, self._reasons(one), strict=True)]
+        programs = dict.fromkeys((self.forward, *[backward.program for backward in self.passes.values() if backward is not None]))
+        return [{"pass": program.name, "op": step.call.op.label, "reason": against or reason}
+                for program in programs for step, reason in zip(program.steps, self._reasons(program), strict=True)]
 
-    def _reasons(self, one: Program) -> list[str]:
+    def _reasons(self, program: Program) -> list[str]:
         """Why each operator of a pass runs by itself."""
         waiting = NOT_YET
         if self.ctx.device_type == "gpu":
-            replay = next((workspace.replays[one] for workspace in reversed(self.workspaces) if one in workspace.replays), None)
+            replay = next((workspace.replays[program] for workspace in reversed(self.workspaces)
+                           if program in workspace.replays), None)
             if replay is not None:
                 return replay.how()
         else:
-            if one.lowered is not None:
-                return one.lowered.reasons
+            if program.lowered is not None:
+                return program.lowered.reasons
             waiting = f"a table is made when it has run {BEFORE_LOWERING} times"
-        return [waiting] * len(one.steps)
+        return [waiting] * len(program.steps)
 
     def _release(self, kept: _Run, loans: Loans | None = None) -> None:
         """Give up what one run keeps for its backward pass; memory of graphs, when the pass that may read it is over."""
@@ -394,113 +396,114 @@ class CachedOp:
             workspace.again, workspace.lent = True, {}
             self.workspaces.append(workspace)
 
-    def _execute(self, one: Program, last: tuple[str, int] | None, values: Slots, workspace: Workspace, buffers: Buffers,
+    def _execute(self, program: Program, last: tuple[str, int] | None, values: Slots, workspace: Workspace, buffers: Buffers,
                  first: int) -> TimedRows | None:
         """Run a pass; gives what is left to tell a recorder, if it ran by a table.
 
         ``last`` is as in ``_Backward``, and None for the forward pass; ``first`` is the number of the node of its first operator.
         """
-        sink, table = hooks.sink, workspace.tables.get(one) if config.tables else None
+        sink, table = hooks.sink, workspace.tables.get(program) if config.tables else None
         if sink is None:
-            if table is None or not self._run_table(table, one, values, workspace, buffers, None, None):
-                hooks.ignore_fp_errors(self._run, one, values, workspace, buffers, first, None)
+            if table is None or not self._run_table(table, program, values, workspace, buffers, None, None):
+                hooks.ignore_fp_errors(self._run, program, values, workspace, buffers, first, None)
             return None
         if last is not None:
             last = (last[0], first + last[1]) if first and last[1] >= 0 else ("", 0)
         with ToldPlace(last):
             if table is not None and load(f"{_TABLE}.timed").clock() is not None:
-                rows = self._timed(table, one, first)
-                if self._run_table(table, one, values, workspace, buffers, rows, sink.op):
+                rows = self._timed(table, program, first)
+                if self._run_table(table, program, values, workspace, buffers, rows, sink.op):
                     return rows
-            hooks.ignore_fp_errors(self._run, one, values, workspace, buffers, first, sink.op)
+            hooks.ignore_fp_errors(self._run, program, values, workspace, buffers, first, sink.op)
             return None
 
-    def _run(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers, first: int, told: Told | None) -> None:
+    def _run(self, program: Program, values: Slots, workspace: Workspace, buffers: Buffers, first: int,
+             told: Told | None) -> None:
         """Run a pass by graphs or in Python, and have a table for the next run when it is time for that."""
         if self.ctx.device_type == "gpu":
             if config.cuda_graphs and told is None:
-                self._replay(one, values, workspace, buffers)
+                self._replay(program, values, workspace, buffers)
                 return
             with device.current(self.ctx):
-                run_in_python(one, values, workspace, buffers, told, first)
+                run_in_python(program, values, workspace, buffers, told, first)
             return
-        if not config.tables or one in workspace.tables or not self._lowers(one, workspace):
-            run_in_python(one, values, workspace, buffers, told, first)
+        if not config.tables or program in workspace.tables or not self._lowers(program, workspace):
+            run_in_python(program, values, workspace, buffers, told, first)
             return
-        if one.lowered is None:
+        if program.lowered is None:
             examples = values[:]  # the table's exits need an example of each result
-            run_in_python(one, examples, workspace, buffers, told, first, keeping=True)
+            run_in_python(program, examples, workspace, buffers, told, first, keeping=True)
             values[:] = examples
         else:
-            run_in_python(one, values, workspace, buffers, told, first)
+            run_in_python(program, values, workspace, buffers, told, first)
         start = _clock()
-        self._have_table(one, values, workspace, buffers)
+        self._have_table(program, values, workspace, buffers)
         if hooks.sink is not None:
-            hooks.sink.span("lower to a table", "compile", start, _clock(), {"pass": one.name})
+            hooks.sink.span("lower to a table", "compile", start, _clock(), {"pass": program.name})
 
-    def _replay(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
-        if one not in workspace.replays:
-            workspace.replays[one] = Replay(one, workspace)
+    def _replay(self, program: Program, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+        if program not in workspace.replays:
+            workspace.replays[program] = Replay(program, workspace)
         try:
-            workspace.replays[one].run(values, buffers)
+            workspace.replays[program].run(values, buffers)
         except KERNEL_ERRORS as error:
-            raise one.named(workspace.ran, values, error) from error
+            raise program.named(workspace.ran, values, error) from error
 
-    def _lowers(self, one: Program, workspace: Workspace) -> bool:
+    def _lowers(self, program: Program, workspace: Workspace) -> bool:
         """Whether a pass has run often enough for a table, here too.
 
         Of many runs that are alive at once, most have a workspace that serves once; a table would not earn the time of making it.
         """
-        if one.runs < BEFORE_LOWERING or not workspace.again or switched_off("cpu"):
-            one.runs += 1
+        if program.runs < BEFORE_LOWERING or not workspace.again or switched_off("cpu"):
+            program.runs += 1
             return False
         return True
 
-    def _have_table(self, one: Program, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
+    def _have_table(self, program: Program, values: Slots, workspace: Workspace, buffers: Buffers) -> None:
         """Make the table of a pass, which has run on these stores and, if it is the first, released none."""
-        if one.lowered is None:
-            one.lowered = self._lowered(one, values, buffers)
-        for slot in one.rooms:  # memory that only Python used
+        if program.lowered is None:
+            program.lowered = self._lowered(program, values, buffers)
+        for slot in program.rooms:  # memory that only Python used
             workspace.memory.pop(slot, None)
-        workspace.tables[one] = load(f"{_TABLE}.table").Table(one.lowered)
+        workspace.tables[program] = load(f"{_TABLE}.table").Table(program.lowered)
 
-    def _timed(self, table: Table, one: Program, first: int) -> TimedRows:
+    def _timed(self, table: Table, program: Program, first: int) -> TimedRows:
         """The rows of a pass that tell a recorder of a run."""
-        if one.account is None:
-            one.account = load(f"{_TABLE}.timed").Account(one.lowered)
-        timed = table.timed(one.account)
-        timed.start(one.account.events, first)
+        if program.account is None:
+            program.account = load(f"{_TABLE}.timed").Account(program.lowered)
+        timed = table.timed(program.account)
+        timed.start(program.account.events, first)
         return timed
 
-    def _run_table(self, table: Table, one: Program, values: Slots, workspace: Workspace, buffers: Buffers,
+    def _run_table(self, table: Table, program: Program, values: Slots, workspace: Workspace, buffers: Buffers,
                    rows: TimedRows | None, told: Told | None) -> bool:
         """Run a pass by its table, and have Python run the operators that the table does not; False if the arrays do not fit."""
-        self._aim(one, values, buffers)
+        self._aim(program, values, buffers)
         place = table.begin_on(values, rows)
         if place < 0:
             return False
         if place == table.end and rows is None:
             table.finish(values)
         else:
-            hooks.ignore_fp_errors(go_on, one, table, place, values, workspace, buffers, rows, told)
+            hooks.ignore_fp_errors(go_on, program, table, place, values, workspace, buffers, rows, told)
         return True
 
-    def _lowered(self, one: Program, examples: Slots, buffers: Buffers) -> Lowered:
+    def _lowered(self, program: Program, examples: Slots, buffers: Buffers) -> Lowered:
         """The rows of a pass, which write gradients to the buffers that there are."""
-        number_of = {slot: number for slot, number in numbered(one.gradients).items() if slot in one.made}
+        number_of = {slot: number for slot, number in numbered(program.gradients).items() if slot in program.made}
         targets = [slot for slot, number in number_of.items()
                    if number < len(buffers) and (buffer := buffers[number]) is not None
                    and isinstance(buffer._store, np.ndarray) and isinstance(examples[slot], np.ndarray)]
         sparse = {slot for slot in number_of if not isinstance(examples[slot], np.ndarray)}
-        found: Lowered = load(f"{_TABLE}.table").Lowered(one, examples, set(self.tracer.constants), targets=targets,
-                                                         handed=sparse)
-        return found
+        lowered: Lowered = load(f"{_TABLE}.table").Lowered(program, examples, set(self.tracer.constants), targets=targets,
+                                                           handed=sparse)
+        return lowered
 
-    def _aim(self, one: Program, values: Slots, buffers: Buffers) -> None:
+    def _aim(self, program: Program, values: Slots, buffers: Buffers) -> None:
         """Have the arrays at hand that the table of a pass writes gradients to: their buffers if they fit, else new ones."""
-        assert one.lowered is not None, "there is a table of it"
-        for slot, like in one.lowered.targets.items():
-            buffer = buffers[one.gradients.index(slot)] if buffers else None
+        assert program.lowered is not None, "there is a table of it"
+        for slot, like in program.lowered.targets.items():
+            buffer = buffers[program.gradients.index(slot)] if buffers else None
             store = None if buffer is None else buffer._store
             fitting = isinstance(store, np.ndarray) and store.dtype == like.dtype
             values[slot] = store if fitting else np.empty(like.shape, like.dtype)
@@ -530,7 +533,7 @@ def traced_gradients(tracer: Tracer, pairs: Sequence[tuple[Any, ArrayObject]], F
     before = tracer.lane, hooks.state.recording
     for buffer in tracer.buffers:
         if buffer is not None:
-            buffer.made = buffer.node = None
+            buffer.gradient = buffer.node = None
     try:
         tracer.lane, hooks.state.recording = "backward", False
         tracer.nodes.clear()
@@ -541,7 +544,8 @@ def traced_gradients(tracer: Tracer, pairs: Sequence[tuple[Any, ArrayObject]], F
         tracer.lane, hooks.state.recording = before
     nodes = [*tracer.nodes, *[buffer.node for buffer in tracer.buffers if buffer is not None and buffer.node is not None]]
     last = min(nodes, key=lambda node: node.id, default=None)
-    return steps, [None if buffer is None or buffer.made is None else buffer.made._store.slot for buffer in tracer.buffers], (
+    return steps, [None if buffer is None or buffer.gradient is None else buffer.gradient._store.slot
+                   for buffer in tracer.buffers], (
         ("", -1) if last is None else (last.layer, tracer.step_of(last)))
 
 
@@ -573,7 +577,7 @@ def _own(store: Store, workspace: Workspace) -> Store:
 
 def copied_from_table(store: Store) -> Store:
     """A copy of a store that lies in memory of a table, for which ``why_dense()`` has the same answer."""
-    made = store.copy()
-    if hooks.made and isinstance(store, np.ndarray) and isinstance(made, np.ndarray):
-        hooks.flowed(store, made)
-    return made
+    duplicate = store.copy()
+    if hooks.made and isinstance(store, np.ndarray) and isinstance(duplicate, np.ndarray):
+        hooks.flowed(store, duplicate)
+    return duplicate

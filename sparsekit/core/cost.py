@@ -118,8 +118,8 @@ def matrices(count: Callable[[int, int], float]) -> Cost:
     def work(attrs: Attrs, inputs: Sequence[Meta], outputs: Sequence[Meta]) -> tuple[int, int]:
         *batch, rows, columns = inputs[0]["shape"]
         turned = attrs.get("transpose")
-        made = math.prod(batch) * round(count(columns, rows) if turned else count(rows, columns))
-        return made, made
+        operations = math.prod(batch) * round(count(columns, rows) if turned else count(rows, columns))
+        return operations, operations
 
     return work
 
@@ -139,7 +139,7 @@ def updates(group: int, counter: str) -> Cost:
     """As ``update``, of as many groups of arrays as the attribute ``counter`` says."""
 
     def count(attrs: Attrs, inputs: Sequence[Meta], outputs: Sequence[Meta]) -> tuple[int, int]:
-        found = [update(attrs, inputs[place:], outputs) for place in range(0, group * attrs[counter], group)]
-        return sum(useful for useful, _ in found), sum(dense for _, dense in found)
+        costs = [update(attrs, inputs[place:], outputs) for place in range(0, group * attrs[counter], group)]
+        return sum(useful for useful, _ in costs), sum(dense for _, dense in costs)
 
     return count

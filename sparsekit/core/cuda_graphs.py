@@ -145,9 +145,9 @@ class Replay:
         with device.rehearsal(done=self._ahead, asked=asked):
             self._execute(number, values, buffers)
         self._workspace.ran = number + 1
-        found = [_Asked(make, *place_of[id(array)], arguments) for make, array, arguments in asked if id(array) in place_of]
-        if found or number not in self._asked:
-            self._asked[number] = found
+        requests = [_Asked(make, *place_of[id(array)], arguments) for make, array, arguments in asked if id(array) in place_of]
+        if requests or number not in self._asked:
+            self._asked[number] = requests
 
     def _take_ahead(self, piece: _Piece, values: Slots) -> None:
         """Have what a launch has done ahead, unless that was of other arrays than those of this run."""
@@ -200,7 +200,7 @@ class Replay:
             piece.launch(values, buffers)
             self._workspace.ran = end
             self._take_ahead(piece, values)
-            self._made.update(piece.made | piece.copied)
+            self._made.update(piece.results | piece.copied)
             pieces.append(piece)
             at = end
         self._seen, self._pieces = {}, pieces
@@ -227,15 +227,17 @@ class Replay:
             piece.copied[slot] = local[slot] = copied(store)
         targets = [self._gradients[slot] for slot in inside if slot in self._gradients]
         piece.targets = {number: _target(buffers, number) for number in targets}
-        asked = [one for one in self._foreseen(range(numbers.stop, len(program.steps))) if one.slot in inside or one.slot in read
-                 or self._stays(one.slot, values[one.slot], seen.get(one.slot))]
-        piece.foreseen = {one.slot: parts_of(values[one.slot]) for one in asked if one.slot not in {*inside, *read}}
+        asked = [request for request in self._foreseen(range(numbers.stop, len(program.steps)))
+                 if request.slot in inside or request.slot in read
+                 or self._stays(request.slot, values[request.slot], seen.get(request.slot))]
+        piece.foreseen = {request.slot: parts_of(values[request.slot]) for request in asked
+                          if request.slot not in {*inside, *read}}
         piece.graph = self._graph(piece, asked, local, buffers)
         others = {slot for number, step in enumerate(program.steps) if number not in numbers for slot in step.inputs}
-        piece.made = {slot: local[slot] for slot in inside & (others | program.kept) if local[slot] is not None}
+        piece.results = {slot: local[slot] for slot in inside & (others | program.kept) if local[slot] is not None}
         outside = {id(target) for target in piece.targets.values()} | {
             id(part) for parts in piece.bound.values() for part in parts}
-        for store in (*piece.made.values(), *piece.copied.values()):
+        for store in (*piece.results.values(), *piece.copied.values()):
             for part in parts_of(store):
                 self.own.update({id(array): array for array in (part, part.base)
                                  if array is not None and id(array) not in outside})
@@ -250,8 +252,9 @@ class Replay:
 
     def _foreseen(self, later: range) -> list[_Asked]:
         """What those of later steps that run by themselves ask for, of stores that none of them makes."""
-        made = {slot for number in later for slot in self.program.steps[number].outputs}
-        return [one for number in later if self._reasons[number] for one in self._asked.get(number, ()) if one.slot not in made]
+        outputs = {slot for number in later for slot in self.program.steps[number].outputs}
+        return [request for number in later if self._reasons[number] for request in self._asked.get(number, ())
+                if request.slot not in outputs]
 
     def _graph(self, piece: _Piece, asked: Sequence[_Asked], local: Slots, buffers: Buffers) -> device.Captured:
         """The graph of a piece, with what is asked for ahead if that can be captured."""
@@ -266,9 +269,9 @@ class Replay:
                     raise Refused(CATCHES)
                 self._deliver(number, local, buffers)
             at += 1
-            for one in asked:
-                part = parts_of(local[one.slot])[one.part]
-                piece.ahead[one.make, id(part), one.arguments] = part, one.make(part, *one.arguments)
+            for request in asked:
+                part = parts_of(local[request.slot])[request.part]
+                piece.ahead[request.make, id(part), request.arguments] = part, request.make(part, *request.arguments)
             at += 1
 
         try:
@@ -284,9 +287,9 @@ class Replay:
         """Copy dense gradients that a step has made into their buffers, if there are such, as a part of the graph."""
         for slot in self.program.steps[number].outputs:
             target: Any = _target(buffers, self._gradients.get(slot, len(buffers)))  # Any: an array, or None
-            made = local[slot]
-            if target is not None and target is not made and _sizes(target) == _sizes(made):
-                target[...] = made
+            gradient = local[slot]
+            if target is not None and target is not gradient and _sizes(target) == _sizes(gradient):
+                target[...] = gradient
                 local[slot] = target
 
     def how(self) -> list[str]:
@@ -326,7 +329,7 @@ class _Piece:
         self.bound: dict[int, list[Array]] = {}
         self.copied: dict[int, Store] = {}
         self.targets: dict[int, Store | None] = {}
-        self.made: dict[int, Store] = {}
+        self.results: dict[int, Store] = {}
         self.foreseen: dict[int, list[Array]] = {}
         self.ahead: dict[Any, Any] = {}  # Any: as there
 
@@ -341,23 +344,23 @@ class _Piece:
             pairs = [zip(parts_of(store), parts_of(values[slot]), strict=True) for slot, store in self.copied.items()]
             for_device("gpu").xp.copy_each(list(itertools.chain(*pairs)))
         self.graph.launch()
-        for slot, store in (*self.copied.items(), *self.made.items()):  # a backward pass reads what was copied where it lies
+        for slot, store in (*self.copied.items(), *self.results.items()):  # a backward pass reads what was copied where it lies
             values[slot] = store
 
 
 def gathered(program: Program) -> list[int]:
     """The steps in an order in which those that run by themselves come late, so that fewer graphs do the others."""
-    made: list[int] = []
+    numbers: list[int] = []
     waiting: list[int] = []
     for number, reason in enumerate(program.reasons):
         if reason:
             waiting.append(number)
             continue
         if any(_depend(program.steps[number], program.steps[other]) for other in waiting):
-            made += waiting
+            numbers += waiting
             waiting.clear()
-        made.append(number)
-    return made + waiting
+        numbers.append(number)
+    return numbers + waiting
 
 
 def _depend(later: Step, earlier: Step) -> bool:

@@ -79,15 +79,15 @@ def onto(store: T, ctx: Context) -> T:
         return store
     with current(ctx):
         asarray = for_device("gpu").xp.asarray
-        made: Sparse | Array
+        result: Sparse | Array
         if isinstance(store, CSR):
-            made = CSR(asarray(store.data), asarray(store.indices), asarray(store.indptr), store.shape, check=False)
+            result = CSR(asarray(store.data), asarray(store.indices), asarray(store.indptr), store.shape, check=False)
         elif isinstance(store, RowSparse):
-            made = RowSparse(asarray(store.data), asarray(store.indices), store.shape, check=False)
+            result = RowSparse(asarray(store.data), asarray(store.indices), store.shape, check=False)
         else:
             # cast: what is not sparse is an array
-            made = asarray(cast("Array", store))
-        return cast(T, made)  # cast: of the kind of the store, which mypy does not follow
+            result = asarray(cast("Array", store))
+        return cast(T, result)  # cast: of the kind of the store, which mypy does not follow
 
 
 def placed(function: Callable[P, T], name: str, ctx: Context) -> Callable[P, T]:
@@ -96,18 +96,18 @@ def placed(function: Callable[P, T], name: str, ctx: Context) -> Callable[P, T]:
     hooks.device_memory[str(ctx)] = functools.partial(memory_info, ctx)
     hooks.device_waits[str(ctx)] = functools.partial(wait, ctx)
 
-    def run(*arguments: P.args, **more: P.kwargs) -> T:
+    def run(*arguments: P.args, **keywords: P.kwargs) -> T:
         with cuda.Device(ctx.device_id):
             if hooks.sink is None:
-                return function(*arguments, **more)
+                return function(*arguments, **keywords)
             before, after = cuda.Event(), cuda.Event()
             before.record()
             start = time.perf_counter_ns()
-            made = function(*arguments, **more)
+            result = function(*arguments, **keywords)
             queuing = (time.perf_counter_ns() - start) / 1e6
             after.record()
         hooks.device_work.append(hooks.DeviceWork(name, str(ctx), lambda: _elapsed(cuda, before, after), queuing))
-        return made
+        return result
 
     return run
 

@@ -110,9 +110,9 @@ class Plan:
 
     def on(self, k: Kernels) -> Plan:
         """The same on other kernels, as a new plan."""
-        made = copy.copy(self)
-        made.k = k
-        return made
+        plan = copy.copy(self)
+        plan.k = k
+        return plan
 
     def joined(self, places: slice) -> Plan:
         """The plan, with a kernel that gets the inputs at these places in their joint element type."""
@@ -210,7 +210,7 @@ def compute(plan: Plan, stores: Sequence[Store], out: Array | None = None) -> An
 
 
 def _run(plan: Plan, stores: Sequence[Store], out: Array | None) -> Any:  # Any: as ``compute``
-    given = stores
+    inputs = stores
     if plan.fallback:
         stores = [_fall_back(plan, store, stores) for store in stores]
     if out is not None and plan.takes_out and plan.cast is None and fits(out, plan, stores):
@@ -218,8 +218,8 @@ def _run(plan: Plan, stores: Sequence[Store], out: Array | None) -> Any:  # Any:
     result = hooks.ignore_fp_errors(compute, plan, stores)
     if plan.fallback:
         if plan.op.mutates:
-            _write_back(plan, given, stores)
-        _pass_on(given, stores, result)
+            _write_back(plan, inputs, stores)
+        _pass_on(inputs, stores, result)
     if plan.cast is not None:
         before = result
         result = convert_store(result, plan.cast, plan.k)
@@ -229,19 +229,19 @@ def _run(plan: Plan, stores: Sequence[Store], out: Array | None) -> Any:  # Any:
     return result
 
 
-def _pass_on(given: Sequence[Store], dense: Sequence[Store], result: Any) -> None:  # Any: as ``compute``
+def _pass_on(inputs: Sequence[Store], dense: Sequence[Store], result: Any) -> None:  # Any: as ``compute``
     """Note for the dense results of a fallback which conversion made its inputs dense."""
-    record = next((hooks.made_from(after) for before, after in zip(given, dense, strict=True) if after is not before), None)
+    record = next((hooks.made_from(after) for before, after in zip(inputs, dense, strict=True) if after is not before), None)
     for store in result if isinstance(result, tuple) else (result,):
-        if record is not None and stype_of(store) == "default" and not any(store is one for one in given):
+        if record is not None and stype_of(store) == "default" and not any(store is source for source in inputs):
             hooks.note_made(store, record)
 
 
 # Any: what is sparse can be replaced, and what it became is dense
-def _write_back(plan: Plan, given: Sequence[Any], dense: Sequence[Any]) -> None:
+def _write_back(plan: Plan, inputs: Sequence[Any], dense: Sequence[Any]) -> None:
     """Write the new values back to the sparse inputs that were made dense for an operator that writes to them."""
     for place in plan.op.written(plan.attrs):
-        before, after = given[place], dense[place]
+        before, after = inputs[place], dense[place]
         if isinstance(before, RowSparse):  # with all rows, zeros included, like weights
             before.replace(RowSparse(after, plan.k.xp.arange(after.shape[0]), after.shape, check=False))
         elif before is not after:
@@ -412,8 +412,8 @@ def named_error(call: Call, inputs: Sequence[ArrayObject | Store], error: Except
         return internal(error, f"{call!r} failed")
     if isinstance(error, (AssertionError, NameError)):  # of the user's own code
         return error
-    what = ", ".join(f"{array.dtype} of shape {array.shape}" for array in inputs) or "nothing"
-    return named(error, f"{call!r} cannot be computed on {what}")
+    operands = ", ".join(f"{array.dtype} of shape {array.shape}" for array in inputs) or "nothing"
+    return named(error, f"{call!r} cannot be computed on {operands}")
 
 
 def _prepare(call: Call, stores: tuple[Store, ...], ctx: Context) -> Plan:
@@ -464,9 +464,9 @@ def _check_size(plan: Plan, stores: tuple[Any, ...], shapes: Sequence[Shape]) ->
     check_memory(largest * dtype.itemsize, f"{plan.op.label}: the dense result of shape {shape}", "take a slice first.")
 
 
-def _remember(call: Call, plan: Plan, inputs: tuple[ArrayObject, ...], made: ArrayObject) -> None:
+def _remember(call: Call, plan: Plan, inputs: tuple[ArrayObject, ...], output: ArrayObject) -> None:
     """Cache the plan for arrays of these layouts, and the layout of the result."""
-    layout, result = made._layout, made._store
+    layout, result = output._layout, output._store
     if call.infer_shape([array.shape for array in inputs]) is None:
         return  # the values decide the shape
     if len(call.ready) >= REMEMBERED:
@@ -474,7 +474,7 @@ def _remember(call: Call, plan: Plan, inputs: tuple[ArrayObject, ...], made: Arr
     if isinstance(result, np.ndarray) and result.nbytes > LARGE and not plan.op.mutates:
         return  # the free memory is checked at each call
     layouts = tuple([array._layout for array in inputs])
-    if any(one.missed is not None for one in layouts):
+    if any(input_layout.missed is not None for input_layout in layouts):
         return  # its rows are brought up to date at each call
     key = layouts[0] if len(layouts) == 1 else layouts or layout.ctx
     simple = plan.ufunc and len(layouts) == 2 and plan.k.device == "cpu"
@@ -513,10 +513,10 @@ def _into(name: str, out: ArrayObject, result: Any, ctx: Context, node: Node | N
         raise GradientError("A recorded array cannot be overwritten while recording.",
                             hint="leave out= out, or work under autograd.pause().")
     if result is not out._store:
-        made = hooks.made_from(result) if stype_of(result) == "default" else None
+        record = hooks.made_from(result) if stype_of(result) == "default" else None
         out._receive(wrap(result, ctx), by=name)
-        if made is not None:
-            hooks.note_made(out._store, made)
+        if record is not None:
+            hooks.note_made(out._store, record)
     if node is not None:
         out._entry = (node, place)
     return out
@@ -541,7 +541,7 @@ def _on_one_context(call: Call, inputs: tuple[ArrayObject, ...]) -> tuple[ArrayO
 
 def _on_host(array: ArrayObject, inputs: tuple[ArrayObject, ...]) -> ArrayObject | None:
     """The array as one on the first CPU context of the inputs; None if there is none, or if the array is not in host memory."""
-    ctx = next((one._ctx for one in inputs if one._ctx.device_type == "cpu"), None)
+    ctx = next((source._ctx for source in inputs if source._ctx.device_type == "cpu"), None)
     if ctx is None or array._ctx.device_type not in HOST:
         return None
     return array if array._ctx is ctx else wrap(array._store, ctx, array._entry)
@@ -570,8 +570,8 @@ def _fall_back(plan: Plan, store: Any, stores: Sequence[Store]) -> Any:
     """Make one input dense, against policy and limit, and note it in the ledger."""
     if stype_of(store) == "default":
         return store
-    what = f"{plan.op.label} has no kernel for {_describe(plan.call, stores)}"
-    return densified(plan.op.name, store, plan.k, what, remedy_for(plan.op), _combination(plan), inside=True)
+    reason = f"{plan.op.label} has no kernel for {_describe(plan.call, stores)}"
+    return densified(plan.op.name, store, plan.k, reason, remedy_for(plan.op), _combination(plan), inside=True)
 
 
 def _combination(plan: Plan) -> tuple[Hashable, ...]:
@@ -619,14 +619,14 @@ def written_dense(name: str, store: Sparse, k: Kernels, reason: str, out: Array 
     if kind != hooks.ASKED:
         allowed(reason, remedy)
     if out is None:
-        made = cast("Array", convert_store(store, "default", k, kind))  # cast: dense, as asked
+        dense = cast("Array", convert_store(store, "default", k, kind))  # cast: dense, as asked
     else:
         start = _clock()
-        made = densify(store, k.xp, out=out)
+        dense = densify(store, k.xp, out=out)
         if hooks.sink is not None:
-            hooks.sink.op(_conversion("default", kind), start, _clock(), (store,), (made,), None)
-    note(kind, name, store, made, reason, remedy)
-    return made
+            hooks.sink.op(_conversion("default", kind), start, _clock(), (store,), (dense,), None)
+    note(kind, name, store, dense, reason, remedy)
+    return dense
 
 
 def note(kind: str, name: str, before: Sparse, after: Array, reason: str, remedy: str) -> None:
@@ -670,12 +670,12 @@ def _refuse(plan: Plan, stores: Sequence[Store]) -> None:
 
 def note_results(plan: Plan, stores: Sequence[Store], result: Any) -> None:  # Any: as ``compute``
     """Note the dense results that hold a sparse input in full."""
-    for made in result if isinstance(result, tuple) else (result,):
-        if stype_of(made) == "default" and not any(made is store for store in stores):
-            source = made_dense(stores, [made.size])
+    for output in result if isinstance(result, tuple) else (result,):
+        if stype_of(output) == "default" and not any(output is store for store in stores):
+            source = made_dense(stores, [output.size])
             if source is not None:
                 kind, name, reason, remedy = _reason(plan, stores)
-                note(kind, name, source, made, reason, remedy)
+                note(kind, name, source, output, reason, remedy)
 
 
 def _warn(reason: str, before: Store, after: Store, remedy: str, key: Hashable) -> None:

@@ -274,7 +274,7 @@ def backward(
     waiting: Waiting = {}
     for (node, place), head in zip(heads, gradients, strict=True):
         _add(waiting, node, place, head)
-    found: dict[Entry, ArrayObject | None] = {}
+    result: dict[Entry, ArrayObject | None] = {}
     shared = {id(gradient._store): gradient._store for gradient in gradients}
     loans = Loans(shared)
     state = hooks.state
@@ -284,15 +284,15 @@ def backward(
     told = hooks.sink is not None or state.recording or state.tracing
     try:
         for node in nodes:
-            given = waiting.pop(node, None)
-            if given is None:
+            output_gradients = waiting.pop(node, None)
+            if output_gradients is None:
                 continue
             for wanted in variables or ():
                 if wanted[0] is node:
-                    found[wanted] = _own(given if node.outputs == 1 else given[wanted[1]], shared, wrap)
+                    result[wanted] = _own(output_gradients if node.outputs == 1 else output_gradients[wanted[1]], shared, wrap)
             if node.call is None and node.function is None:
                 if variables is None:
-                    _deliver(node, given, shared, wrap)
+                    _deliver(node, output_gradients, shared, wrap)
                 continue
             if told:
                 here["layer"], here["node"] = node.layer, node
@@ -302,16 +302,16 @@ def backward(
                     continue
                 entries = [entry if entry is not None and entry[0] in useful else None for entry in entries]
             if node.function is None:
-                made = _gradients_of(node, entries, given, F, wrap, uses, retain)
+                input_gradients = _gradients_of(node, entries, output_gradients, F, wrap, uses, retain)
             else:
-                given = given if node.outputs > 1 else [given]
+                output_gradients = output_gradients if node.outputs > 1 else [output_gradients]
                 if isinstance(node, ProgramNode):
                     held = _taken(waiting, entries) if node.part else ()
-                    made = node.function(given, _buffers(entries, uses), retain, held, loans.to(entries))
+                    input_gradients = node.function(output_gradients, _buffers(entries, uses), retain, held, loans.to(entries))
                 else:
-                    made = node.function(given)  # the user's own, who may keep what it gives
-                    shared.update((id(gradient._store), gradient._store) for gradient in made if gradient is not None)
-            for entry, gradient in zip(entries, made, strict=False):
+                    input_gradients = node.function(output_gradients)  # the user's own, who may keep what it gives
+                    shared.update((id(gradient._store), gradient._store) for gradient in input_gradients if gradient is not None)
+            for entry, gradient in zip(entries, input_gradients, strict=False):
                 if entry is not None and gradient is not None:
                     source, place = entry
                     if source.outputs > 1 or source in waiting:
@@ -323,16 +323,16 @@ def backward(
     finally:
         state.lane, state.layer, state.node = lane, layer, None
         loans.close()
-    return found
+    return result
 
 
 def _leading_to(targets: set[Node], nodes: list[Node]) -> set[Node]:
     """The nodes, given latest first, that are computed from one of the targets, and these themselves."""
-    found = set(targets)
+    dependents = set(targets)
     for node in reversed(nodes):
-        if any(entry is not None and entry[0] in found for entry in node.inputs):
-            found.add(node)
-    return found
+        if any(entry is not None and entry[0] in dependents for entry in node.inputs):
+            dependents.add(node)
+    return dependents
 
 
 def _add(waiting: Waiting, node: Node, place: int, gradient: ArrayObject) -> None:
@@ -341,9 +341,9 @@ def _add(waiting: Waiting, node: Node, place: int, gradient: ArrayObject) -> Non
         held = waiting.get(node)
         waiting[node] = gradient if held is None else held + gradient
         return
-    given = waiting.setdefault(node, [None] * node.outputs)
-    held = given[place]
-    given[place] = gradient if held is None else held + gradient
+    gradients = waiting.setdefault(node, [None] * node.outputs)
+    held = gradients[place]
+    gradients[place] = gradient if held is None else held + gradient
 
 
 #: Bytes from which a gradient is computed straight into its buffer on a CPU; below, copying it there is cheaper.
@@ -367,20 +367,20 @@ def is_written(buffer: ArrayObject) -> bool:
 
 def _buffers(entries: Sequence[Entry | None], uses: dict[Node, int]) -> list[ArrayObject | None]:
     """The dense buffers of variables that one gradient is written to, and none is added to."""
-    found: list[ArrayObject | None] = []
+    buffers: list[ArrayObject | None] = []
     for entry in entries:
         grad = None
         if entry is not None and uses.get(entry[0]) == 1 and entry[0].grad_req == "write":
             grad = entry[0].grad
             if grad is not None and grad.stype != "default":
                 grad = None
-        found.append(grad)
-    return found
+        buffers.append(grad)
+    return buffers
 
 
 def _taken(waiting: Waiting, entries: Sequence[Entry | None]) -> list[ArrayObject | None]:
     """The gradients that wait at these places, which no longer wait."""
-    found: list[ArrayObject | None] = []
+    gradients: list[ArrayObject | None] = []
     for entry in entries:
         gradient = None
         if entry is not None:
@@ -389,12 +389,12 @@ def _taken(waiting: Waiting, entries: Sequence[Entry | None]) -> list[ArrayObjec
                 gradient = waiting.pop(source, None)
             elif source in waiting:
                 gradient, waiting[source][place] = waiting[source][place], None
-        found.append(gradient)
-    return found
+        gradients.append(gradient)
+    return gradients
 
 
 # Any: what waited at the node, as in ``Waiting``
-def _gradients_of(node: Node, entries: Sequence[Entry | None], given: Any, F: ArrayFunctions, wrap: Wrap,
+def _gradients_of(node: Node, entries: Sequence[Entry | None], heads: Any, F: ArrayFunctions, wrap: Wrap,
                   uses: dict[Node, int], retain: bool) -> Sequence[ArrayObject | None]:
     call: Call = node.call  # type: ignore[assignment]  # only variables and functions have none
     op, inputs = call.op, node.values
@@ -407,9 +407,9 @@ def _gradients_of(node: Node, entries: Sequence[Entry | None], given: Any, F: Ar
     want = [None if entry is None else entry[0].wanted if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
     out: Any = node.results  # Any: stores, of which arrays are made
     if call.outputs > 1:
-        if call.visible < call.outputs and any(gradient is not None for gradient in given[call.visible:]):
+        if call.visible < call.outputs and any(gradient is not None for gradient in heads[call.visible:]):
             raise _no_gradient(node, " a second time")
-        given = tuple(given[: call.visible]) if call.visible > 1 else given[0]
+        heads = tuple(heads[: call.visible]) if call.visible > 1 else heads[0]
         out = out and tuple([wrap(store, node.ctx, (node, place)) for place, store in enumerate(out)])
     elif out is not None:
         result, *seen = out
@@ -417,9 +417,9 @@ def _gradients_of(node: Node, entries: Sequence[Entry | None], given: Any, F: Ar
         if seen:
             out._seen = seen[0]
     if op.variadic or len(want) < len(op.inputs):
-        return op.gradients(F, given, inputs, out, call.attrs, want)
-    made = rule(F, given, *(inputs or [None] * len(want)), out, call.attrs, want)  # as op.gradients would, without its call
-    return made if type(made) is tuple or type(made) is list else (made,)
+        return op.gradients(F, heads, inputs, out, call.attrs, want)
+    gradients = rule(F, heads, *(inputs or [None] * len(want)), out, call.attrs, want)  # as op.gradients would, without its call
+    return gradients if type(gradients) is tuple or type(gradients) is list else (gradients,)
 
 
 def _no_gradient(node: Node, again: str = "") -> GradientError:

@@ -132,10 +132,10 @@ class _State(threading.local):
     thread = 0
 
     @staticmethod
-    def ignore_fp_errors(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
+    def ignore_fp_errors(function: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
         """Call a kernel as described above, in more time."""
         with np.errstate(all="ignore"):
-            return function(*arguments, **more)
+            return function(*arguments, **keywords)
 
     def __init__(self) -> None:
         # All in the instance, and first: ``__dict__`` is read once an event, in the time of one attribute.
@@ -155,14 +155,14 @@ _AT_FIRST = {name: getattr(_State, name) for name in (
 state = _State()
 
 
-def ignore_fp_errors(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
+def ignore_fp_errors(function: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
     """Call a kernel without numpy's warnings, also from a signal handler or finalizer that interrupts another kernel."""
     try:
-        return state.ignore_fp_errors(function, *arguments, **more)
+        return state.ignore_fp_errors(function, *arguments, **keywords)
     except RuntimeError as error:
         if not interrupts(error):
             raise
-        return function(*arguments, **more)
+        return function(*arguments, **keywords)
 
 
 def interrupts(error: RuntimeError) -> bool:
@@ -422,9 +422,9 @@ def note_made(store: Array, record: Densification) -> None:
 def made_from(store: Store | None) -> Densification | None:
     """The latest record of what made this dense store, or the memory that it is a view of, of a sparse one."""
     while store is not None:
-        found = made.get(id(store))
-        if found is not None and found[0]() is store:
-            return found[1]
+        entry = made.get(id(store))
+        if entry is not None and entry[0]() is store:
+            return entry[1]
         store = getattr(store, "base", None)
     return None
 

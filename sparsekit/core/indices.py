@@ -68,8 +68,8 @@ def check(values: ArrayObject | Array, size: int, what: str, axis: str, hint: st
     place = "cpu" if context is None else context.device_type
     if config.indices == "allow" or place == "trace" or (place == "gpu" and config.indices != "error") or not values.size:
         return
-    found: Array = values._store if hasattr(values, "_store") else values
-    low, high = found.min().item(), found.max().item()
+    numbers: Array = values._store if hasattr(values, "_store") else values
+    low, high = numbers.min().item(), numbers.max().item()
     if low >= 0 and high < size:
         return
     notice(what, f"{what} {high if not high < size else low} is outside the {size} {axis} and is clipped", hint)

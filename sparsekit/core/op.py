@@ -228,25 +228,25 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:  # Any: as in 
 def _optional(function: Callable[..., Any]) -> tuple[str, ...]:  # Any: as in Rule
     """Names of a function's parameters that have defaults."""
     code = function.__code__
-    count, more = len(function.__defaults__ or ()), function.__kwdefaults__ or ()
-    return (*code.co_varnames[code.co_argcount - count: code.co_argcount], *more)
+    count, keyword_only = len(function.__defaults__ or ()), function.__kwdefaults__ or ()
+    return (*code.co_varnames[code.co_argcount - count: code.co_argcount], *keyword_only)
 
 
 def joining(function: Callable[..., T], places: slice = slice(None)) -> Callable[..., T]:
     """Wrap a kernel so that it gets the inputs at ``places`` in their joint element type."""
 
-    def run(k: Kernels, *given: Any) -> T:  # Any: stores, and then the attributes
-        met = given[:-1][places]
+    def run(k: Kernels, *arguments: Any) -> T:  # Any: stores, and then the attributes
+        met = arguments[:-1][places]
         first = met[0].dtype
         for store in met:
             if store.dtype != first:
                 break
         else:
-            return function(k, *given)
+            return function(k, *arguments)
         dtype = infer.same([store.dtype for store in met], {})
-        stores = list(given[:-1])
+        stores = list(arguments[:-1])
         stores[places] = [store if store.dtype == dtype else store.astype(dtype) for store in met]
-        return function(k, *stores, given[-1])
+        return function(k, *stores, arguments[-1])
 
     return run
 
@@ -406,14 +406,14 @@ class Op:
         initial: Mapping[str, tuple[str, Attrs]] | None = None, reads_back: str = "",
         input_dtype: Callable[..., Any] | None = None,  # Any: as the attribute above
     ) -> None:
-        given = {key: value for key, value in locals().items() if key in Op.__annotations__}
+        parameters = {key: value for key, value in locals().items() if key in Op.__annotations__}
         words = inputs.split()
         names = tuple([word.strip("*?") for word in words])
         for saved in saves or ():
             if saved not in names and saved != "out":
                 raise UnknownNameError.of(f"input or result of {name}", saved, (*names, "out"))
         vars(self).update(
-            given, inputs=names, label=label or (expression.split()[1] if expression else _regular_label(name)),
+            parameters, inputs=names, label=label or (expression.split()[1] if expression else _regular_label(name)),
             needed=sum(not word.endswith("?") for word in words), variadic=bool(words) and words[0].startswith("*"),
             attrs=dict(attrs or ()), initial=initial or {}, rows_read=rows_read or {},
             asked=asked if asked is not None else PRODUCT if unlimited else WRITES if mutates else "",
@@ -488,15 +488,15 @@ class Op:
         rule: Any = self.gradient_function  # Any: both callers ask first whether there is one
         count = len(want)
         if self.variadic:
-            made = rule(F, given, inputs or [None] * count, out, attrs, want)
+            result = rule(F, given, inputs or [None] * count, out, attrs, want)
         else:
             absent = len(self.inputs) - count
             if inputs is None:
                 inputs = (None,) * (count + absent)
             elif absent:
                 inputs = (*inputs, *(None,) * absent)
-            made = rule(F, given, *inputs, out, attrs, want + [None] * absent if absent else want)
-        return made if type(made) is tuple or type(made) is list else (made,)
+            result = rule(F, given, *inputs, out, attrs, want + [None] * absent if absent else want)
+        return result if type(result) is tuple or type(result) is list else (result,)
 
     def _changed(self) -> None:
         """Drop the plans of calls that were made before this declaration."""
@@ -530,20 +530,20 @@ class Op:
         """The operator with these attributes; missing ones take their defaults."""
         try:
             key = tuple(attrs.items())
-            found = self._calls.get(key)
+            call = self._calls.get(key)
         except TypeError:
             attrs = {name: _hashable(value) for name, value in attrs.items()}
             key = tuple(attrs.items())
-            found = self._calls.get(key)
-        if found is None:
+            call = self._calls.get(key)
+        if call is None:
             if _negative_zero(attrs, attrs):
                 return Call(self, self._complete(attrs))
             if len(self._calls) >= REMEMBERED:
                 self._calls.clear()
-            found = self._calls[key] = Call(self, self._complete(attrs))
-        elif found.zeros and _negative_zero(attrs, found.zeros):
+            call = self._calls[key] = Call(self, self._complete(attrs))
+        elif call.zeros and _negative_zero(attrs, call.zeros):
             return Call(self, self._complete(attrs))
-        return found
+        return call
 
     def _complete(self, attrs: Attrs) -> dict[str, Any]:  # Any: as Attrs
         unknown = [name for name in attrs if name not in self.attrs]
@@ -565,18 +565,18 @@ class Op:
         if len(args) > len(names):
             raise SparsekitError(f"{self.label} takes at most {len(names)} arguments, {len(args)} were given.",
                                  hint=f"its arguments are {', '.join(names)}.")
-        given = dict(zip(names, args, strict=False))
-        twice = given.keys() & kwargs.keys()
+        values = dict(zip(names, args, strict=False))
+        twice = values.keys() & kwargs.keys()
         if twice:
             raise SparsekitError(f"{self.label} was given the argument {twice.pop()!r} twice.", hint="give it once.")
-        given.update(kwargs)
-        arrays = tuple(given.pop(name, None) for name in self.inputs)
+        values.update(kwargs)
+        arrays = tuple(values.pop(name, None) for name in self.inputs)
         while arrays and arrays[-1] is None and len(arrays) > self.needed:
             arrays = arrays[:-1]
         for name, array in zip(self.inputs, arrays, strict=False):
             if array is None:
                 raise SparsekitError(f"{self.label} needs the array {name!r}.", hint=f"{self.label}({', '.join(self.inputs)}, …)")
-        return arrays, given
+        return arrays, values
 
     def find_rule(self, stypes: tuple[str, ...], attrs: Attrs) -> Rule | None:
         """The first row that fits, or None: then the call falls back to the dense row."""
@@ -584,9 +584,9 @@ class Op:
 
     def with_rules(self, rules: list[Rule]) -> Op:
         """The operator with these rows alone, for calls that the others do not fit; the registry keeps the whole one."""
-        found = object.__new__(Op)  # copy.copy would give the registry's own record, see __reduce__
-        vars(found).update(vars(self), rules=rules, settle=None, _calls={})
-        return found
+        op = object.__new__(Op)  # copy.copy would give the registry's own record, see __reduce__
+        vars(op).update(vars(self), rules=rules, settle=None, _calls={})
+        return op
 
     def __repr__(self) -> str:
         return f"<Op {self.name}: {len(self.rules)} rule rows>"
@@ -644,10 +644,10 @@ class Call:
             If the attributes do not go with the shapes; the error names the operator.
         """
         try:
-            found = self.op.shape(shapes, self.attrs)
-            if found is None:
+            result = self.op.shape(shapes, self.attrs)
+            if result is None:
                 return None
-            return _sizes(found) if self.outputs == 1 else [_sizes(shape) for shape in found]
+            return _sizes(result) if self.outputs == 1 else [_sizes(shape) for shape in result]
         except ShapeError as error:
             raise ShapeError(f"{self.op.label}: {error.message}", hint=error.hint) from None
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError, AssertionError,

@@ -39,10 +39,10 @@ def merged(left: Partial, right: Partial) -> Partial:
     """
     if left is None or right is None or left == right:
         return right if left is None else left
-    if len(left) != len(right) or any(None not in (one, other) and one != other
-                                      for one, other in zip(left, right, strict=True)):
+    if len(left) != len(right) or any(None not in (left_size, right_size) and left_size != right_size
+                                      for left_size, right_size in zip(left, right, strict=True)):
         raise ShapeError(f"{to_user(left)} and {to_user(right)}")
-    return tuple(other if one is None else one for one, other in zip(left, right, strict=True))
+    return tuple(right_size if left_size is None else left_size for left_size, right_size in zip(left, right, strict=True))
 
 
 class _Meaning(threading.local):
@@ -63,8 +63,8 @@ def to_user(shape: Partial) -> tuple[int, ...]:
 def all_alike(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
     """Rule of operators whose inputs have the shape of the result."""
     shape = out
-    for one in shapes:
-        shape = merged(shape, one)
+    for partial in shapes:
+        shape = merged(shape, partial)
     return [shape] * len(shapes)
 
 
@@ -95,6 +95,6 @@ def shared_axis(shapes: list[Partial], left_axis: int, right_axis: int) -> list[
 
 
 def _with(shape: tuple[int | None, ...], axis: int, size: int | None) -> Partial:
-    made = list(shape)
-    made[axis] = size if made[axis] is None else made[axis]
-    return tuple(made)
+    sizes = list(shape)
+    sizes[axis] = size if sizes[axis] is None else sizes[axis]
+    return tuple(sizes)

@@ -138,14 +138,14 @@ class Program:
 
 def lifetimes(program: Program) -> list[tuple[int, ...]]:
     """For each step the large stores, of those that the program makes, that nothing reads afterwards."""
-    seen, made = set(program.kept), program.made
-    found = []
+    seen, written = set(program.kept), program.made
+    released = []
     for step in reversed(program.steps):
         last = {slot for slot in (*step.inputs, *step.outputs)
-                if slot in made and slot not in seen and _is_large(program.specs[slot])}
-        found.append(tuple(sorted(last)))
+                if slot in written and slot not in seen and _is_large(program.specs[slot])}
+        released.append(tuple(sorted(last)))
         seen |= last
-    return found[::-1]
+    return released[::-1]
 
 
 def numbered(gradients: Sequence[int | None]) -> dict[int, int]:
@@ -159,8 +159,8 @@ def _is_large(spec: AbstractArray) -> bool:
 
 def _planned(step: Step, specs: Sequence[AbstractArray], ctx: Context) -> Plan:
     """How a step runs, in the mode in which it was traced."""
-    given = [specs[slot] for slot in step.inputs]
-    plan = plan_for(step.call, tuple([one.stype for one in given]), ctx, step.call.op.meeting([one.dtype for one in given]))
+    inputs = [specs[slot] for slot in step.inputs]
+    plan = plan_for(step.call, tuple([spec.stype for spec in inputs]), ctx, step.call.op.meeting([spec.dtype for spec in inputs]))
     if step.note.training is hooks.state.training:
         return plan
     plan.ufunc, plan.training = "", step.note.training
@@ -170,11 +170,11 @@ def _planned(step: Step, specs: Sequence[AbstractArray], ctx: Context) -> Plan:
 def _in_mode(function: Callable[P, T], training: bool) -> Callable[P, T]:
     """A kernel that runs as in training, or as in prediction."""
 
-    def run(*arguments: P.args, **more: P.kwargs) -> T:
+    def run(*arguments: P.args, **keywords: P.kwargs) -> T:
         before = hooks.state.training
         try:
             hooks.state.training = training
-            return function(*arguments, **more)
+            return function(*arguments, **keywords)
         finally:
             hooks.state.training = before
 
@@ -204,8 +204,8 @@ def execute(program: Program, number: int, values: Slots, workspace: Workspace, 
     step, plan = program.steps[number], program.plans[number]
     stores, out = tuple([values[slot] for slot in step.inputs]), None
     if program.general[number]:
-        made = run(plan, stores, None, link)
-        for slot, store in zip(step.outputs, made if isinstance(made, tuple) else (made,), strict=True):
+        result = run(plan, stores, None, link)
+        for slot, store in zip(step.outputs, result if isinstance(result, tuple) else (result,), strict=True):
             values[slot] = store
         return
     place = step.outputs[0]
@@ -349,5 +349,5 @@ def _example_of(store: Store) -> Store:
     """A store of the same kind, types and sizes, without memory for its elements."""
     parts = [np.broadcast_to(np.zeros((), part.dtype), part.shape) if isinstance(part, np.ndarray) else part
              for part in parts_of(store)]
-    made: Store = rebuilt(store, parts)
-    return made
+    example: Store = rebuilt(store, parts)
+    return example

@@ -60,14 +60,14 @@ def infer_storage(call: Call, stypes: tuple[str, ...], shapes: Sequence[Shape | 
 
 def infer_shapes(call: Call, shapes: Sequence[Shape]) -> list[Shape] | None:
     """Shapes of what ``call`` would give; None if values decide them."""
-    made = call.infer_shape(list(shapes))
-    return made if made is None or call.outputs != 1 else [made]
+    result = call.infer_shape(list(shapes))
+    return result if result is None or call.outputs != 1 else [result]
 
 
 def infer_dtypes(call: Call, dtypes: Sequence[DTypeLike]) -> list[DType]:
     """Element types of what ``call`` would give."""
-    made = call.op.dtype(list(dtypes), call.attrs)
-    return list(map(np.dtype, made)) if isinstance(made, (list, tuple)) else [np.dtype(made)] * call.outputs
+    result = call.op.dtype(list(dtypes), call.attrs)
+    return list(map(np.dtype, result)) if isinstance(result, (list, tuple)) else [np.dtype(result)] * call.outputs
 
 
 def infer(call: Call, inputs: tuple[Spec, ...]) -> Spec | tuple[Spec, ...]:
@@ -78,13 +78,13 @@ def infer(call: Call, inputs: tuple[Spec, ...]) -> Spec | tuple[Spec, ...]:
     ShapeError
         If values decide the shapes of the results.
     """
-    given = [spec.shape for spec in inputs]
-    storage = infer_storage(call, tuple([spec.stype for spec in inputs]), given)
-    shapes = infer_shapes(call, given)
+    input_shapes = [spec.shape for spec in inputs]
+    storage = infer_storage(call, tuple([spec.stype for spec in inputs]), input_shapes)
+    shapes = infer_shapes(call, input_shapes)
     if shapes is None:
         raise ShapeError(f"The shape of the result of {call.op.label} depends on values.", hint="run it, and look at the result.")
     dtypes = infer_dtypes(call, [spec.dtype for spec in inputs])
     fallback = storage.fallback or storage.cast is not None
-    made = tuple([Spec(shape, dtype, stype, fallback)
-                  for shape, dtype, stype in zip(shapes, dtypes, storage.outputs, strict=True)])
-    return made[0] if call.outputs == 1 else made
+    specs = tuple([Spec(shape, dtype, stype, fallback)
+                   for shape, dtype, stype in zip(shapes, dtypes, storage.outputs, strict=True)])
+    return specs[0] if call.outputs == 1 else specs

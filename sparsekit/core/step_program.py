@@ -93,7 +93,7 @@ class Update:
     def accepts(self, op: Op, arrays: Sequence[ArrayObject], attrs: Attrs) -> bool:
         """Take over new attributes; False if the update has become another one."""
         if op is not self.op or arrays[0] is not self.weight or len(arrays) != len(self.states) + 2 or any(
-                one is not other for one, other in zip(arrays[2:], self.states, strict=True)):
+                array is not state for array, state in zip(arrays[2:], self.states, strict=True)):
             return False
         self.call.attrs.update(attrs)
         return self._branch_of(self.call.attrs) == self._branch
@@ -234,9 +234,9 @@ class StepProgram:
         """Trace the backward pass, from ones at the results."""
         tracer = self.tracer
         with tracer.at_work():
-            entries = [one._entry for one in results if one._entry is not None]
+            entries = [result._entry for result in results if result._entry is not None]
             tracer.lane, hooks.state.recording = "backward", False
-            heads = [invoke(find("ones_like").bind({}), (one,)) for one in results if one._entry is not None]
+            heads = [invoke(find("ones_like").bind({}), (result,)) for result in results if result._entry is not None]
             begins = [step._replace(note=step.note._replace(lane="")) for step in tracer.steps[self.nodes:]]
             steps, self.gradients, _ = traced_gradients(tracer, list(zip(entries, heads, strict=True)), F)
         self.steps = [*self.steps, *begins, *steps]
@@ -266,21 +266,21 @@ class StepProgram:
         tracer, updates = self.tracer, self.updates
         for update in updates:
             require_arrays((update.weight, update.gradient, *update.states), f"an array of the update of {update.name}")
-        known = {id(array): traced for array, traced in zip(self.held, tracer.arrays[self._given:], strict=True)}
+        held = {id(array): traced for array, traced in zip(self.held, tracer.arrays[self._given:], strict=True)}
         self._have_numbers()
         tracer.steps = []
         with tracer.at_work():
             tracer.lane, hooks.state.recording = "backward", False
-            weights = [known[id(one.weight)] if id(one.weight) in known else tracer.lift(one.weight) for one in updates]
+            weights = [held[id(change.weight)] if id(change.weight) in held else tracer.lift(change.weight) for change in updates]
             gradients = [self._gradient_of(update, weight) for update, weight in zip(updates, weights, strict=True)]
             if self._clip is not None:
-                made = self._scaled(*self._clip, [self._gradient_at(known[id(array)]) for array in self._clipped])
-                gradients = [made.get(gradient._store.slot, gradient) for gradient in gradients]
+                clipped = self._scaled(*self._clip, [self._gradient_at(held[id(array)]) for array in self._clipped])
+                gradients = [clipped.get(gradient._store.slot, gradient) for gradient in gradients]
             tracer.lane = "update"
             for update, weight, gradient in zip(updates, weights, gradients, strict=True):
                 hooks.state.layer = update.name
-                more = (*update.states, *(() if update.numbers is None else (update.numbers,)))
-                invoke(update.call, (weight, gradient, *map(tracer.lift, more)))
+                operands = (*update.states, *(() if update.numbers is None else (update.numbers,)))
+                invoke(update.call, (weight, gradient, *map(tracer.lift, operands)))
         return tracer.steps
 
     def _with_updates(self, updates: Sequence[Step]) -> Program:
@@ -298,18 +298,18 @@ class StepProgram:
 
     def _gradient_of(self, update: Update, weight: ArrayObject) -> ArrayObject:
         """The gradient that an update reads, traced."""
-        made = self._gradient_at(weight)
-        if made is None:
+        gradient = self._gradient_at(weight)
+        if gradient is None:
             return self.tracer.lift(update.gradient)
-        if (made.stype, made.dtype) != (update.gradient.stype, update.gradient.dtype):
-            raise Refused(f"the gradient of {update.name} is computed as {made.stype} {made.dtype}")
-        return made
+        if (gradient.stype, gradient.dtype) != (update.gradient.stype, update.gradient.dtype):
+            raise Refused(f"the gradient of {update.name} is computed as {gradient.stype} {gradient.dtype}")
+        return gradient
 
     def _gradient_at(self, traced: ArrayObject) -> ArrayObject | None:
         """The gradient of a traced array; None if the program computes none."""
-        place = next((place for place, one in enumerate(self.tracer.arrays[:len(self.gradients)]) if one is traced), None)
+        place = next((place for place, array in enumerate(self.tracer.arrays[:len(self.gradients)]) if array is traced), None)
         buffer = None if place is None else self.tracer.buffers[place]
-        return None if buffer is None else buffer.made
+        return None if buffer is None else buffer.gradient
 
     def _scaled(self, factor: Op, scaled: Op, gradients: Sequence[ArrayObject | None]) -> dict[int, ArrayObject]:
         """Trace the clipping of gradients, which the step then leaves; gives these by the slots of what they were."""
@@ -317,23 +317,23 @@ class StepProgram:
         with device.current(self.ctx):
             self._limit = for_device(self.ctx.device_type).xp.ones(1, np.float64) * self._norm
         by = invoke(Call(factor, {}), (*once, self.tracer.lift(wrap(self._limit, self.ctx))))
-        made = {array._store.slot: invoke(Call(scaled, {}), (array, by)) for array in once}
-        self._unclipped = {array._store.slot: slot for slot, array in made.items()}
-        self.gradients = [slot if slot not in made else made[slot]._store.slot for slot in self.gradients]
-        return made
+        clipped = {array._store.slot: invoke(Call(scaled, {}), (array, by)) for array in once}
+        self._unclipped = {array._store.slot: slot for slot, array in clipped.items()}
+        self.gradients = [slot if slot not in clipped else clipped[slot]._store.slot for slot in self.gradients]
+        return clipped
 
     def _have_numbers(self) -> None:
         """Have arrays on the device for the numbers of the updates, which ``renew_numbers`` fills: on a GPU in one piece."""
-        found = [update.numbers_now() for update in self.updates]
+        all_numbers = [update.numbers_now() for update in self.updates]
         if self.ctx.device_type != "gpu":
-            for update, numbers in zip(self.updates, found, strict=True):
+            for update, numbers in zip(self.updates, all_numbers, strict=True):
                 update.numbers = None if numbers is None else wrap(np.empty_like(numbers), self.ctx)
             return
         with device.current(self.ctx):
-            count = sum([len(numbers) for numbers in found if numbers is not None])
+            count = sum([len(numbers) for numbers in all_numbers if numbers is not None])
             self._numbers = for_device("gpu").xp.empty(count, np.float64)
             begin = 0
-            for update, numbers in zip(self.updates, found, strict=True):
+            for update, numbers in zip(self.updates, all_numbers, strict=True):
                 if numbers is not None:
                     update.numbers = wrap(self._numbers[begin: begin + len(numbers)], self.ctx)
                     begin += len(numbers)
@@ -346,10 +346,10 @@ class StepProgram:
                 if update.numbers is not None:
                     update.numbers._store[...] = update.numbers_now()
             return
-        found = [update.numbers_now().astype(np.float64) for update in self.updates if update.numbers is not None]
-        if found:
+        numbers = [update.numbers_now().astype(np.float64) for update in self.updates if update.numbers is not None]
+        if numbers:
             with device.current(self.ctx):
-                self._numbers.set(np.concatenate(found))
+                self._numbers.set(np.concatenate(numbers))
 
     def limit(self, norm: float) -> None:
         """Set the largest norm that the gradients may have together, if they are clipped."""
@@ -438,10 +438,10 @@ class StepProgram:
         if ran < 0:
             self.updating, self.updated, self.computed = True, len(self._update_steps), True
             if self._running is not None:
-                made = self._gradients.computed = {}
+                computed = self._gradients.computed = {}
                 for slot in self._outside:
                     if not self._is_delivered(slot):
-                        made[slot] = self._running[slot]
+                        computed[slot] = self._running[slot]
         else:
             self.updated = sum([at < ran for at in self._update_steps])
             self.updating, self.computed = self.updated > 0, ran >= self._behind
@@ -453,10 +453,10 @@ class StepProgram:
         """Have results and gradients of a run that has failed behind its backward pass, after so many steps."""
 
         def store_of(slot: int) -> Store:
-            found = values[slot]
-            if found is None and self._table is not None:
-                found = self._table.store(slot)
-            return copied(found)
+            store = values[slot]
+            if store is None and self._table is not None:
+                store = self._table.store(slot)
+            return copied(store)
 
         with device.current(self.ctx):
             self._gradients.computed = {
@@ -525,10 +525,10 @@ class StepProgram:
 
     def _result(self, slot: int, store: Store) -> ArrayObject:
         """A copy of what is in a slot."""
-        made, layout = copied_from_table(store), self._layouts.get(slot)
-        if layout is None or made.shape != layout.shape:
-            layout = self._layouts[slot] = wrap(made, self.ctx)._layout
-        return wrap_as(made, layout)
+        duplicate, layout = copied_from_table(store), self._layouts.get(slot)
+        if layout is None or duplicate.shape != layout.shape:
+            layout = self._layouts[slot] = wrap(duplicate, self.ctx)._layout
+        return wrap_as(duplicate, layout)
 
     def _run_first(self, program: Program, values: Slots) -> None:
         """Run the step by graphs, or in Python, and then make the table, with the stores of this run as examples."""
@@ -597,7 +597,7 @@ class StepProgram:
         if not is_a_handlers(error, ()):
             self._undoing = _NOTHING
         if number > self._first:
-            done = [self.updates[one].name for one, at in zip(self.order, self._update_steps, strict=True) if at < number]
+            done = [self.updates[index].name for index, at in zip(self.order, self._update_steps, strict=True) if at < number]
             error.add_note(f"Parameters updated before the error: {', '.join(done)}.")
         elif self._first == number and self._update_steps:
             error.add_note("Parameters updated before the error: none.")
@@ -605,7 +605,7 @@ class StepProgram:
     def _lower(self, program: Program, values: Slots) -> None:
         """Make the table."""
         module = load("sparsekit.core.table.table")
-        made = {slot for slot in self.gradients if slot is not None}
+        gradient_slots = {slot for slot in self.gradients if slot is not None}
         once = numbered(self.gradients)
         targets = [(slot, variable.grad) for slot, _, variable in self._with_gradients
                    if slot in once and isinstance(variable.grad._store, np.ndarray) and isinstance(values[slot], np.ndarray)
@@ -614,8 +614,8 @@ class StepProgram:
         examples = values[:]
         for slot, array in zip(self._slots[self._given:], self._bound, strict=True):
             examples[slot] = array._store
-        lowered = module.Lowered(program, examples, self._fixed, late=made, targets=[slot for slot, _ in targets], handed=sparse,
-                                 brought=self._slots)
+        lowered = module.Lowered(program, examples, self._fixed, late=gradient_slots, targets=[slot for slot, _ in targets],
+                                 handed=sparse, brought=self._slots)
         self._gradients.written = {slot for slot, _ in targets if lowered.written(slot)}
         table = module.Table(lowered)
         self._workspace.tables[program] = table
@@ -623,7 +623,7 @@ class StepProgram:
         program.lowered, self._gradients.table = lowered, table
         self._slots += [slot for slot, _ in targets]
         self._bound += [buffer for _, buffer in targets]
-        self._outside = made - lowered.in_table - self._gradients.written
+        self._outside = gradient_slots - lowered.in_table - self._gradients.written
         self._table = table
 
     def _go_on(self, program: Program, table: Table, place: int, values: Slots, arrays: Sequence[ArrayObject],
@@ -683,8 +683,8 @@ class StepProgram:
         sink = hooks.sink
         stores = [results[place]._store for place in self._noted_outputs]
         if told.begin or len(self._noted_slots) < len(told.account.given):
-            slots, given = ((), ()) if told.begin else (self._noted_slots, [*arrays, *self._noted_arrays])
-            told.finish(values, slots, given, (), self._noted_results, stores)
+            slots, noted = ((), ()) if told.begin else (self._noted_slots, [*arrays, *self._noted_arrays])
+            told.finish(values, slots, noted, (), self._noted_results, stores)
         elif sink is not None:
             sink.table(told, (told.events, 0, len(told.events), told.first), self._noted_slots, arrays, self._noted_results,
                        stores, (), (), self._noted_arrays, DEPTH)
@@ -709,7 +709,7 @@ def _undoing(program: Program, number: int, values: Slots) -> list[Callable[[], 
     """
     step, plan = program.steps[number], program.plans[number]
     stores: list[Any] = [values[slot] for slot in step.inputs]  # Any: stores
-    found: list[Callable[[], None]] = []
+    actions: list[Callable[[], None]] = []
     for place, by in plan.op.visits(plan.attrs, [program.specs[slot].stype for slot in step.inputs], True).writes.items():
         store = stores[place]
         array = store.data if isinstance(store, RowSparse) else store
@@ -720,7 +720,7 @@ def _undoing(program: Program, number: int, values: Slots) -> list[Callable[[], 
             rows = rows[(rows >= 0) & (rows < array.shape[0])]
         if isinstance(store, RowSparse) and not store.complete:
             kept: Any = copied(store)  # Any: a store of the same kind
-            found.append(functools.partial(store.replace, kept))
+            actions.append(functools.partial(store.replace, kept))
             continue
-        found.append(functools.partial(array.__setitem__, rows, array[rows].copy()))
-    return found
+        actions.append(functools.partial(array.__setitem__, rows, array[rows].copy()))
+    return actions

@@ -185,14 +185,14 @@ class Buffer:
     def __init__(self, like: ArrayObject) -> None:
         self._ctx: Context = like._ctx
         self._store, self.stype = abstract_store(like.shape, like.dtype, like.stype), like.stype
-        self.made: ArrayObject | None = None
+        self.gradient: ArrayObject | None = None
         self.node: Node | None = None
 
     def _check_traced(self) -> None:
         """It may be written to: it belongs to the trace."""
 
     def _receive(self, gradient: ArrayObject, add: bool = False, by: str = "") -> None:
-        self.made = gradient
+        self.gradient = gradient
         self.node = hooks.state.node  # type: ignore[assignment]  # programs, whose links are not nodes, run outside of traces
 
 
@@ -281,9 +281,9 @@ class Tracer:
 
     def constant(self, store: Store) -> AbstractArray:
         """The abstract array of a store that was made while tracing."""
-        made = self.abstract_store(Spec.of(store))
-        self.constants[made.slot] = store
-        return made
+        array = self.abstract_store(Spec.of(store))
+        self.constants[array.slot] = store
+        return array
 
     def at_work(self) -> Scoped:
         """A block whose operators are noted, unseen by the profiler."""
@@ -329,10 +329,10 @@ def current() -> Tracer | None:
     return _current.tracer
 
 
-def meet(one: object) -> None:  # object: a block or parameter of gluon, a layer above
+def meet(dependency: object) -> None:  # object: a block or parameter of gluon, a layer above
     """Note what the trace that is at work in this thread depends on."""
     if _current.tracer is not None:
-        _current.tracer.met.append(one)
+        _current.tracer.met.append(dependency)
 
 
 class _Tracing(Scoped):
@@ -376,17 +376,17 @@ class aside(_Tracing):
 
 
 # Any: abstract arrays, and then the attributes
-def _note(call: Call, k: Kernels, *given: Any) -> AbstractArray | tuple[AbstractArray, ...]:
+def _note(call: Call, k: Kernels, *arguments: Any) -> AbstractArray | tuple[AbstractArray, ...]:
     """Stands for a kernel: give the abstract arrays of its results."""
-    inputs, tracer = given[:-1], _current.tracer
+    inputs, tracer = arguments[:-1], _current.tracer
     if tracer is None or any(store.owner != tracer.number for store in inputs):
         raise TracingError("An array of a traced block was used after the block had been traced.",
                            hint="return it from hybrid_forward, do not keep it.")
     if call.infer_shape([store.shape for store in inputs]) is None:
         raise refuse(f"the shape of the result of {call.op.name} depends on values, which are not known while tracing.",
                      hint="leave out hybridize() for the block that uses it.")
-    made = infer(call, tuple(map(Spec.of, inputs)))
-    outputs = tuple(tracer.abstract_store(spec) for spec in ((made,) if isinstance(made, Spec) else made))
+    inferred = infer(call, tuple(map(Spec.of, inputs)))
+    outputs = tuple(tracer.abstract_store(spec) for spec in ((inferred,) if isinstance(inferred, Spec) else inferred))
     tracer.note(call, inputs, outputs)
     return outputs[0] if call.outputs == 1 else outputs
 
@@ -454,28 +454,30 @@ def gradient_specs(call: Call, inputs: Sequence[Spec], F: ArrayFunctions, head: 
     dense : list of (Op, tuple of Spec)
         The operators within the rule that make a sparse array dense, with their inputs.
     """
-    made = infer(call, tuple(inputs))
-    specs = (made,) if isinstance(made, Spec) else made
+    inferred = infer(call, tuple(inputs))
+    specs = (inferred,) if isinstance(inferred, Spec) else inferred
     tracer = Tracer(Context("cpu", 0), recording=False)
     with tracer.at_work():
         arrays = [wrap(tracer.abstract_store(spec), TRACE) for spec in inputs]
         results = tuple([wrap(tracer.abstract_store(spec), TRACE) for spec in specs])
         heads = tuple([wrap(tracer.abstract_store(head or spec._replace(stype="default")), TRACE)
                        for spec in specs[:call.visible]])
-        found = call.op.gradients(F, heads if call.visible > 1 else heads[0], arrays, results if call.outputs > 1 else results[0],
-                                  call.attrs, [Want() if wanted is None or wanted[place] else None
-                                               for place in range(len(arrays))])
-    gradients = [None if array is None else Spec.of(array) for array in found[: len(arrays)]]
+        traced = call.op.gradients(F, heads if call.visible > 1 else heads[0], arrays,
+                                   results if call.outputs > 1 else results[0], call.attrs,
+                                   [Want() if wanted is None or wanted[place] else None
+                                    for place in range(len(arrays))])
+    gradients = [None if array is None else Spec.of(array) for array in traced[: len(arrays)]]
     noted = [(step.call, [tracer.specs[slot] for slot in step.inputs], [tracer.specs[slot] for slot in step.outputs])
              for step in tracer.steps]
-    return gradients, [(call.op, tuple(map(Spec.of, given))) for call, given, made in noted if _makes_dense(call, given, made)]
+    return gradients, [(call.op, tuple(map(Spec.of, input_specs))) for call, input_specs, output_specs in noted
+                       if _makes_dense(call, input_specs, output_specs)]
 
 
 def _makes_dense(call: Call, inputs: Sequence[AbstractArray], outputs: Sequence[AbstractArray]) -> bool:
     """Whether a sparse array becomes dense: by a fallback, by nature, or by a conversion."""
-    stypes = tuple([one.stype for one in inputs])
+    stypes = tuple([array.stype for array in inputs])
     rule, fallback, _ = resolve(call.op, stypes, call.attrs)
-    sizes = [one.size for one in outputs[: call.visible] if one.stype == "default"]
+    sizes = [array.size for array in outputs[: call.visible] if array.stype == "default"]
     return fallback or (bool(dense_kind(call, rule, fallback, stypes)) and made_dense(inputs, sizes) is not None)
 
 

@@ -57,11 +57,11 @@ class Workspace:
 
     def room(self, slot: int, spec: AbstractArray, xp: ArrayModule) -> Array:
         """The memory for a result."""
-        found = self.memory.get(slot)
-        if found is None:
+        memory = self.memory.get(slot)
+        if memory is None:
             with device.current(self.ctx):
-                found = self.memory[slot] = xp.empty(spec.shape, spec.dtype)
-        return found
+                memory = self.memory[slot] = xp.empty(spec.shape, spec.dtype)
+        return memory
 
     def keeps(self, array: Array) -> bool:
         """Whether an array lies in memory that the next run uses."""
@@ -85,8 +85,8 @@ def parts_of(store: Store) -> list[Any]:  # Any: arrays, or outlines of them
 
 def copied(store: Store) -> Store:
     """A copy of a store in memory of its own."""
-    made: Store = rebuilt(store, [part.copy() for part in parts_of(store)])
-    return made
+    result: Store = rebuilt(store, [part.copy() for part in parts_of(store)])
+    return result
 
 
 def rebuilt(like: Store, parts: Sequence[Any]) -> Any:  # Any: arrays, or outlines of them in a table; and a store of these

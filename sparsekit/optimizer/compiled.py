@@ -111,8 +111,8 @@ class CompiledStep:
 
     def _now(self, multipliers: object) -> tuple[Decisive, object] | None:  # object: what is compared
         """What the numbers of all updates depend on; None if that changes with each step."""
-        found = self.optimizer._decisive
-        return None if found is None else (found, multipliers)
+        settings = self.optimizer._decisive
+        return None if settings is None else (settings, multipliers)
 
     def _as_before(self, multipliers: object) -> bool:  # object: what is compared
         """Whether the numbers of all updates are the last ones."""
@@ -172,15 +172,15 @@ class CompiledStep:
         Refused
             If the updates cannot be traced.
         """
-        whole, state, results = self.whole, self._state, None
-        whole.forget()
+        step_program, state, results = self.whole, self._state, None
+        step_program.forget()
         same = same or self._as_before(multipliers)
         even = same and state["num_update"] == self._even and state["_index_update_count"] is self._counted
         before, count, failed = None if even else self._counts(), self._even + 1, True
         try:
             try:
                 if same or self._renewed(update, multipliers, arrays):
-                    results = whole(arrays)
+                    results = step_program(arrays)
                 failed = False
             finally:
                 self._settle(same, before, count, failed, after)
@@ -193,22 +193,23 @@ class CompiledStep:
     def _renewed(self, update: Callable[[], None], multipliers: object, arrays: Sequence[Any]) -> bool:
         """Compute the numbers of all updates, which are traced before the first step; False if they have become others."""
         self._settings = None  # until all is done
-        whole = self.whole
+        step_program = self.whole
         try:
             collected = self.optimizer._collect(update)
         except Exception:  # of a schedule, for example, before which the gradients are computed
-            if whole.steps:
-                whole.send_back(arrays)
+            if step_program.steps:
+                step_program.send_back(arrays)
             raise
-        if whole.program is None:
+        if step_program.program is None:
             kind = load("sparsekit.core.step_program").Update
-            whole.add_updates([kind(one.op, one.arrays, one.attrs, self._names[one.key]) for one in collected])
-            self.keys = [collected[number].key for number in whole.order]
+            step_program.add_updates([kind(entry.op, entry.arrays, entry.attrs, self._names[entry.key]) for entry in collected])
+            self.keys = [collected[number].key for number in step_program.order]
             self._kept = [*self.states.values()]
-        elif len(collected) != len(whole.updates) or not all(
-                update.accepts(one.op, one.arrays, one.attrs) for update, one in zip(whole.updates, collected, strict=True)):
+        elif len(collected) != len(step_program.updates) or not all(
+                update.accepts(entry.op, entry.arrays, entry.attrs)
+                for update, entry in zip(step_program.updates, collected, strict=True)):
             return False
-        whole.renew_numbers()
+        step_program.renew_numbers()
         self._settings = self._now(multipliers)
         return True
 
@@ -216,15 +217,15 @@ class CompiledStep:
     def _settle(self, same: bool, before: tuple[dict[Any, int], list[Any]] | None, count: int, failed: bool,
                 after: Callable[[bool, bool], None] | None) -> None:
         """Have counts and gradients be as the run has left the weights, whether it has failed or not; may be said twice."""
-        whole = self.whole
-        whole.settle()
-        if whole.updating and same:
+        step_program = self.whole
+        step_program.settle()
+        if step_program.updating and same:
             self._count(before, count)
-        elif not whole.updating and before is not None:
+        elif not step_program.updating and before is not None:
             self._restore(before)
-        if whole.updating and whole.updated < len(self.keys):
+        if step_program.updating and step_program.updated < len(self.keys):
             counts = self.optimizer._index_update_count
-            for index in self.keys[whole.updated:]:
+            for index in self.keys[step_program.updated:]:
                 if before is None:
                     counts[index] = count - 1
                 elif index in before[0]:
@@ -233,7 +234,7 @@ class CompiledStep:
                     counts.pop(index, None)
             self._even = -1
         if after is not None:
-            after(whole.computed, failed and whole.began)
+            after(step_program.computed, failed and step_program.began)
 
 
 class RepeatedStep(ABC, Generic[*Given]):

@@ -26,8 +26,8 @@ __all__ = ["LAMB", "LARS", "LBSGD"]
 
 def _squares(*arrays: NDArray) -> list[float]:
     """The sum of squares of each array."""
-    found = invoke(find("multi_sum_sq").bind({"num_arrays": len(arrays)}), arrays)
-    return [float(value) for value in found.asnumpy()]
+    sums = invoke(find("multi_sum_sq").bind({"num_arrays": len(arrays)}), arrays)
+    return [float(value) for value in sums.asnumpy()]
 
 
 @register
@@ -192,7 +192,7 @@ class LBSGD(SGD):
         return 1.0 + (self.batch_scale - 1.0) * progress
 
     def _descend(self, index: Index, arrays: tuple[NDArray, ...], op: Op) -> None:
-        weight, grad, *rest = arrays
+        weight, grad, *states = arrays
         rate, decay = self._get_lr(index), self._get_wd(index)
         self._update_count(index)
         count = self._index_update_count[index] - self.begin_num_update + self.init_updates
@@ -207,4 +207,4 @@ class LBSGD(SGD):
             "lr": rate * self._factor(count, weight, mean, decay), "wd": decay, "lazy_update": bool(self.lazy_update)}
         if "momentum" in op.attrs:
             attrs["momentum"] = self.momentum
-        self._run(op, index, (weight, mean, *rest), **attrs)
+        self._run(op, index, (weight, mean, *states), **attrs)

@@ -89,16 +89,16 @@ class History:
 
     def since(self, steps: Array) -> Array:
         """The maps of what followed after so many steps, (count, numbers)."""
-        found = np.repeat(self._identity, steps.shape[0], 0)
+        maps = np.repeat(self._identity, steps.shape[0], 0)
         first = self.count // BLOCK * BLOCK
         late = (steps >= first) & (steps < self.count)
-        found[late] = self._within[steps[late]]
+        maps[late] = self._within[steps[late]]
         early = steps < first
         if early.any():
-            found[early] = self._compose(self._after[steps[early] // BLOCK], self._within[steps[early]])
+            maps[early] = self._compose(self._after[steps[early] // BLOCK], self._within[steps[early]])
             if self.count > first:
-                found[early] = self._compose(self._within[first:first + 1], found[early])
-        return found
+                maps[early] = self._compose(self._within[first:first + 1], maps[early])
+        return maps
 
 
 # what the steps of each optimizer do to a row without a gradient
@@ -144,8 +144,8 @@ class _Momentum(_Scale):
 
     @staticmethod
     def compose(later: Array, earlier: Array) -> Array:
-        found: Array = (later.reshape(-1, 2, 2) @ earlier.reshape(-1, 2, 2)).reshape(-1, 4)
-        return found
+        maps: Array = (later.reshape(-1, 2, 2) @ earlier.reshape(-1, 2, 2)).reshape(-1, 4)
+        return maps
 
     def map_of(self, attrs: Attrs) -> Array:
         shrink, momentum = attrs["lr"] * attrs["wd"], attrs["momentum"]
@@ -185,8 +185,8 @@ class _AdamW(_Scale):
 
     def compose(self, later: Array, earlier: Array) -> Array:  # type: ignore[override]  # it needs the decay rates
         sums = later[:, :1] * earlier[:, 2:] + later[:, 2:] * self._factors ** earlier[:, 1:2]
-        found: Array = np.concatenate([later[:, :1] * earlier[:, :1], later[:, 1:2] + earlier[:, 1:2], sums], 1)
-        return found
+        maps: Array = np.concatenate([later[:, :1] * earlier[:, :1], later[:, 1:2] + earlier[:, 1:2], sums], 1)
+        return maps
 
     def map_of(self, attrs: Attrs) -> Array:
         self._rates.append(attrs["lr"])
@@ -196,15 +196,15 @@ class _AdamW(_Scale):
     def call(self, history: History, steps: Array) -> tuple[Op, Attrs, Array]:
         if self.terms == 0:
             return steps_catch_up, self._attrs, self._one_by_one(history.count, steps)
-        found = history.since(steps)
-        gaps = found[:, 1:2]
-        numbers = [found[:, :1], self._attrs["beta1"] ** gaps, self._attrs["beta2"] ** gaps, found[:, 2:] @ self._binomial.T]
+        maps = history.since(steps)
+        gaps = maps[:, 1:2]
+        numbers = [maps[:, :1], self._attrs["beta1"] ** gaps, self._attrs["beta2"] ** gaps, maps[:, 2:] @ self._binomial.T]
         return adam_decay_catch_up, {"epsilon": self._attrs["epsilon"]}, np.concatenate(numbers, 1)
 
     def _one_by_one(self, count: int, steps: Array) -> Array:
         first = int(steps.min())
-        made = (np.arange(first, count) >= steps[:, None]).astype(np.float64)
-        return np.concatenate([made, made * self._rates[first:count], made * self._decays[first:count]], 1)
+        mask = (np.arange(first, count) >= steps[:, None]).astype(np.float64)
+        return np.concatenate([mask, mask * self._rates[first:count], mask * self._decays[first:count]], 1)
 
 
 @functools.cache
@@ -266,7 +266,7 @@ class Missed:
             raise UnsupportedError("lazy_update='exact' updates weights on a CPU.", hint="use lazy_update=True or False.")
         self.op, self.kind = op, kind
         self._key = self.kind.key_of(attrs)
-        self.arrays = (weight, *states, *[one for one in (half,) if one is not None])
+        self.arrays = (weight, *states, *[part for part in (half,) if part is not None])
         self.plain, self._half = tuple(map(_plain, self.arrays)), half is not None
         self.last, self.caught_up = np.zeros(weight.shape[0], np.int64), 0
         self._history = History(self.kind.identity, self.kind.compose)
@@ -278,8 +278,8 @@ class Missed:
     def fits(self, op: Op, attrs: Attrs, arrays: Sequence[NDArray]) -> bool:
         """Whether it is of these arrays, none of which has been given another store, and of steps of this kind."""
         return (op is self.op and self._key == self.kind.key_of(attrs) and len(arrays) == len(self.arrays)
-                and all(array is known and array._layout.missed is self
-                        for array, known in zip(arrays, self.arrays, strict=True)))
+                and all(array is own and array._layout.missed is self
+                        for array, own in zip(arrays, self.arrays, strict=True)))
 
     def release(self) -> None:
         """Bring all rows up to date, and let the arrays be ordinary ones."""
@@ -308,17 +308,17 @@ class Missed:
     def store_in(self, program: CachedOp, slot: int, arrays: Sequence[ArrayObject]) -> Store:
         """The store of an input of a program, with the rows up to date that the program reads."""
         array_of = dict(zip(program.inputs, arrays, strict=True))
-        found: list[Array] = []
+        all_rows: list[Array] = []
         for step in program.steps:
-            for place in [place for place, one in enumerate(step.inputs) if one == slot]:
+            for place in [place for place, input_slot in enumerate(step.inputs) if input_slot == slot]:
                 rows_of = step.call.op.rows_read.get(place)
-                rows = rows_of([array_of[one] for one in step.inputs], step.call.attrs, self.last.shape[0]) if (
-                    rows_of is not None and all(one in array_of for one in step.inputs)) else None
+                rows = rows_of([array_of[input_slot] for input_slot in step.inputs], step.call.attrs, self.last.shape[0]) if (
+                    rows_of is not None and all(input_slot in array_of for input_slot in step.inputs)) else None
                 if rows is None:
                     self.catch_up()
                     return self.store_of(array_of[slot])
-                found.append(rows)
-        self.catch_up(np.concatenate(found) if found else None)
+                all_rows.append(rows)
+        self.catch_up(np.concatenate(all_rows) if all_rows else None)
         return self.store_of(array_of[slot])
 
     def add(self, attrs: Attrs, rows: Array) -> None:
@@ -355,8 +355,8 @@ class Missed:
         before = state.lane
         try:
             state.lane = "update"
-            given = RowSparse(numbers[places], rows, (self.last.shape[0], numbers.shape[1]), check=False)
-            invoke(op.bind(attrs), (*held, wrap(given, ctx)))
+            store = RowSparse(numbers[places], rows, (self.last.shape[0], numbers.shape[1]), check=False)
+            invoke(op.bind(attrs), (*held, wrap(store, ctx)))
         finally:
             state.lane = before
         self.last[rows] = now
@@ -366,8 +366,8 @@ class Missed:
     def _round(self, rows: Array | slice) -> None:
         """Write rows of the float32 copy to the float16 weight."""
         if self._half:
-            copy, half = [one.data if hasattr(one, "data") and hasattr(one, "indices") else one
-                          for one in (self.plain[0]._store, self.plain[-1]._store)]
+            copy, half = [store.data if hasattr(store, "data") and hasattr(store, "indices") else store
+                          for store in (self.plain[0]._store, self.plain[-1]._store)]
             half[rows] = copy[rows]
 
 
@@ -376,9 +376,9 @@ def exact_step(optimizer: Optimizer, op: Op, index: Index, arrays: tuple[NDArray
 
     ``arrays`` are those of the operator: weight, gradient and states, and the float32 copy of a float16 weight at the end.
     """
-    weight, grad, *rest = arrays
+    weight, grad, *others = arrays
     half = weight if "weight32" in op.inputs else None
-    held = (weight, *rest) if half is None else (rest[-1], *rest[:-1], weight)
+    held = (weight, *others) if half is None else (others[-1], *others[:-1], weight)
     sparse = grad.stype == "row_sparse"
     missed: Missed | None = weight._layout.missed
     if missed is None or not missed.fits(op, attrs, held):
@@ -393,8 +393,8 @@ def exact_step(optimizer: Optimizer, op: Op, index: Index, arrays: tuple[NDArray
     rows = grad._store.indices if sparse else None
     missed.catch_up(rows)
     plain = missed.plain
-    given = (plain[0], grad, *plain[1:]) if half is None else (plain[-1], grad, *plain[1:-1], plain[0])
-    optimizer._invoke(op, index, given, {**attrs, "lazy_update": sparse})
+    plain_arrays = (plain[0], grad, *plain[1:]) if half is None else (plain[-1], grad, *plain[1:-1], plain[0])
+    optimizer._invoke(op, index, plain_arrays, {**attrs, "lazy_update": sparse})
     if rows is not None:
         missed.add(attrs, rows)
     return weight

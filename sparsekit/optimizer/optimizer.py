@@ -124,10 +124,10 @@ def create(name: object, **arguments: Any) -> Optimizer:
     """
     if isinstance(name, Optimizer):
         return name
-    found = registry.get(str(name).lower())
-    if found is None:
+    kind = registry.get(str(name).lower())
+    if kind is None:
         raise UnknownNameError.of("optimizer", name, registry)
-    return found(**arguments)
+    return kind(**arguments)
 
 
 create, register = entry(create, callbacks=True), entry(register)
@@ -285,15 +285,15 @@ class Optimizer:
         if not self.sym_info:
             return {}
         attrs, names = self.sym_info
-        found: dict[Index, float] = {}
+        factors: dict[Index, float] = {}
         for name in names:
             if key in attrs.get(name, {}):
                 try:
-                    found[name] = float(attrs[name][key])
+                    factors[name] = float(attrs[name][key])
                 except ValueError:
                     raise DTypeError(f"{key[2:-2]} of {name} must be a number, got {attrs[name][key]!r:.60}.",
                                      hint="mx.sym.Variable(name, lr_mult=0.5)") from None
-        return found
+        return factors
 
     # states
 
@@ -355,8 +355,8 @@ class Optimizer:
             Results of ``create_state``.
         """
         if isinstance(index, (list, tuple)):
-            for one in zip(index, weight, grad, state, strict=True):
-                self.update(*one)
+            for arguments in zip(index, weight, grad, state, strict=True):
+                self.update(*arguments)
         else:
             self._update(index, weight, grad, state)  # type: ignore[arg-type]  # one index has one weight and gradient
 
@@ -369,8 +369,8 @@ class Optimizer:
     def update_multi_precision(self, index: Indices, weight: Any, grad: Any, state: Any) -> None:
         """``update``; under ``multi_precision``, the step of a float16 weight is computed on its float32 copy."""
         if isinstance(index, (list, tuple)):
-            for one in zip(index, weight, grad, state, strict=True):
-                self.update_multi_precision(*one)
+            for arguments in zip(index, weight, grad, state, strict=True):
+                self.update_multi_precision(*arguments)
         elif self.multi_precision and weight.dtype == np.float16:
             copy, own = state
             if not self._calls_once:
@@ -486,18 +486,18 @@ class Optimizer:
 
     def _collect(self, update: Callable[[], None], execute: bool = False) -> list[Collected]:
         """The updates that a function makes; unless ``execute``, it counts them and computes their attributes only."""
-        found: list[Collected] = []
+        collected: list[Collected] = []
         try:
             try:
                 self._executing = execute
-                self._collected = found
+                self._collected = collected
                 update()
             finally:
                 self._collected = None
         except BaseException:  # an interrupt may have hit the line before
             self._collected = None
             raise
-        return found
+        return collected
 
     @property
     def _decisive(self) -> Decisive | None:
@@ -522,8 +522,8 @@ class Optimizer:
     def _update_count(self, index: Indices) -> None:
         """Count a step of one or several weights."""
         counts, latest = self._index_update_count, self.num_update
-        for one in index if isinstance(index, (list, tuple)) else (index,):
-            count = counts[one] = counts.get(one, self.begin_num_update) + 1
+        for key in index if isinstance(index, (list, tuple)) else (index,):
+            count = counts[key] = counts.get(key, self.begin_num_update) + 1
             if count > latest:
                 self.num_update = latest = count
 
@@ -575,7 +575,7 @@ class Optimizer:
 @functools.cache
 def _methods(kind: type[Optimizer]) -> frozenset[str]:
     """Names of the methods of a class and of its bases."""
-    return frozenset(name for one in kind.__mro__ for name, value in vars(one).items() if isinstance(value, types.FunctionType))
+    return frozenset(name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, types.FunctionType))
 
 
 def _all_of(state: State, stype: str) -> bool:

@@ -33,7 +33,7 @@ _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_recorded_calls", "_index_upd
 
 def arrays_of(state: State) -> Iterator[NDArray]:
     """The arrays of a state, in order."""
-    return (one for one in leaves(state) if isinstance(one, NDArray))
+    return (leaf for leaf in leaves(state) if isinstance(leaf, NDArray))
 
 
 # states
@@ -51,10 +51,10 @@ def _written(value: object, name: str) -> JSON:  # object: a setting of a user's
     """A setting as JSON."""
     arrays: list[Any] = []  # Any: arrays
     hint = "save only the states: get_states(dump_optimizer=False)."
-    found = encoded(value, arrays, f"The setting {name}", _schedulers(LRScheduler), hint)
+    setting = encoded(value, arrays, f"The setting {name}", _schedulers(LRScheduler), hint)
     if arrays:
         raise UnsupportedError(f"The setting {name} holds an array, which cannot be saved.", hint=hint)
-    return found
+    return setting
 
 
 def _read(setting: Any) -> Any:  # Any: JSON of a file, and a setting
@@ -63,10 +63,10 @@ def _read(setting: Any) -> Any:  # Any: JSON of a file, and a setting
 
 def _schedulers(base: type[LRScheduler]) -> dict[str, type[LRScheduler]]:
     """All classes of schedules in this process, by name."""
-    found = {base.__name__: base}
+    classes = {base.__name__: base}
     for cls in base.__subclasses__():
-        found.update(_schedulers(cls))
-    return found
+        classes.update(_schedulers(cls))
+    return classes
 
 
 def _describe(optimizer: Optimizer) -> JSON:
@@ -168,14 +168,14 @@ def applied_settings(optimizer: Optimizer, text: str) -> None:
         If the text is not valid, or names what is not a setting.
     """
     try:
-        found = {name: _read(value) for name, value in json.loads(text).items()}
+        settings = {name: _read(value) for name, value in json.loads(text).items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise SparsekitError(f"The settings {text!r:.200} cannot be read.", hint="encoded_settings() writes them.") from error
-    unknown = sorted(name for name in found if name not in vars(optimizer) or name in _NOT_SAVED)
+    unknown = sorted(name for name in settings if name not in vars(optimizer) or name in _NOT_SAVED)
     if unknown:
         raise SparsekitError(f"{type(optimizer).__name__} has no settings {', '.join(unknown)}.",
                              hint="send attributes that the optimizer has.")
-    _set(optimizer, found)
+    _set(optimizer, settings)
 
 
 # states and settings
@@ -251,8 +251,8 @@ def unpack_all(data: bytes, turned: Callable[[Index, State], State] = _as_is
         if "counts" in about:
             progress = Progress(_read(about["counts"]), {})
             for device, key, total in about["sums"]:
-                found: Any = turned(key, decoded(total, arrays))  # Any: a sum is one array
-                progress.sums.setdefault(device, {})[key] = found
+                array: Any = turned(key, decoded(total, arrays))  # Any: a sum is one array
+                progress.sums.setdefault(device, {})[key] = array
         return states, None if about["optimizer"] is None else _restore(about["optimizer"]), progress
     except (SparsekitError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise SparsekitError(f"The optimizer states cannot be read: {error}",

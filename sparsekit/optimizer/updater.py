@@ -63,8 +63,8 @@ class Updater:
     def __call__(self, index: Indices, grad: Any, weight: Any) -> None:  # Any: an array each, or a list with one for each index
         """Update one weight, or each weight of a list, by its gradient."""
         if isinstance(index, (list, tuple)):
-            for one, given in zip(index, weight, strict=True):
-                self._prepare(one, given)
+            for key, array in zip(index, weight, strict=True):
+                self._prepare(key, array)
             for each in zip(index, grad, weight, strict=True):
                 self(*each)
             return
@@ -138,13 +138,13 @@ class Updater:
         self._unpacked(states_)
 
     def _unpacked(self, data: bytes, *turned: Callable[[Index, State], State]) -> None:
-        found, optimizer, progress = states.unpack_all(data, *turned)
+        all_states, optimizer, progress = states.unpack_all(data, *turned)
         if optimizer is not None:
             optimizer.param_dict = self.optimizer.param_dict
             self.optimizer = optimizer
         if progress is not None:
             progress.give(self.optimizer)
-        self.states, self.states_synced = SettingsDict(found), dict.fromkeys(found, False)
+        self.states, self.states_synced = SettingsDict(all_states), dict.fromkeys(all_states, False)
 
 
 def _for_lazy(optimizer: Optimizer, state: State, weight: NDArray) -> State:
@@ -158,8 +158,8 @@ def _for_lazy(optimizer: Optimizer, state: State, weight: NDArray) -> State:
         return state.tostype("default")
     with device.current(state.context):
         rows = for_device(state.context.device_type).xp.arange(state.shape[0])
-    found: NDArray = wrap(RowSparse(state._store, rows, state.shape, check=False), state.context)
-    return found
+    array: NDArray = wrap(RowSparse(state._store, rows, state.shape, check=False), state.context)
+    return array
 
 
 def get_updater(optimizer: Optimizer) -> Updater:

@@ -24,8 +24,8 @@ _CONVERSION_HINT = "take a slice first; asscipy() and the components need no con
 PLENTY = 1 << 28
 
 
-def _fail(what: str, hint: str) -> None:
-    raise SparseFormatError(what, hint=hint)
+def _fail(problem: str, hint: str) -> None:
+    raise SparseFormatError(problem, hint=hint)
 
 
 def on_host(array: Array) -> Array:
@@ -153,6 +153,6 @@ def check_conversion(store: Store, stype: str) -> None:
 def allocation_error(store: Store, stype: str, error: Exception) -> InsufficientMemoryError:
     """The error for a conversion whose memory could not be allocated."""
     size = math.prod(store.shape) * store.dtype.itemsize
-    what = f"{size:,} bytes could not be allocated" if stype == "default" else error
-    return InsufficientMemoryError(f"An array of shape {store.shape} cannot be converted to {stype}: {what}.",
+    problem = f"{size:,} bytes could not be allocated" if stype == "default" else error
+    return InsufficientMemoryError(f"An array of shape {store.shape} cannot be converted to {stype}: {problem}.",
                                    hint=_CONVERSION_HINT)

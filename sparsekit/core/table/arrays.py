@@ -187,7 +187,7 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
             if isinstance(length, Size):
                 return self.strides[place] == step and not place
             if length != 1 and self.strides[place] != step:
-                return any(isinstance(one, int) and not one for one in self.shape)
+                return any(isinstance(size, int) and not size for size in self.shape)
             step *= length
         return True
 
@@ -214,24 +214,24 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Outline:
         """The axes in another order."""
-        given: list[int] = []
-        for one in axes:
-            given += [one] if isinstance(one, int) else one or ()
-        order = [axis % self.ndim for axis in given] if given else list(range(self.ndim))[::-1]
+        flat_axes: list[int] = []
+        for item in axes:
+            flat_axes += [item] if isinstance(item, int) else item or ()
+        order = [axis % self.ndim for axis in flat_axes] if flat_axes else list(range(self.ndim))[::-1]
         return self.view_as([self.shape[axis] for axis in order], [self.strides[axis] for axis in order])
 
     def reshape(self, *shape: Any, order: str = "C") -> Outline:  # Any: as above
         """The elements in another shape; copied if their strides do not allow a view."""
-        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        lengths = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         if order != "C":
             raise Refused("it reshapes in another order")
-        if self.dynamic or any(isinstance(length, Size) for length in given):
-            return self._reshaped_dynamic(given)
-        wanted = [int(length) for length in given]
+        if self.dynamic or any(isinstance(length, Size) for length in lengths):
+            return self._reshaped_dynamic(lengths)
+        wanted = [int(length) for length in lengths]
         total = static(self.size)
         if -1 in wanted:
-            rest = -math.prod(wanted)
-            wanted[wanted.index(-1)] = total // rest if rest else 0
+            product = -math.prod(wanted)
+            wanted[wanted.index(-1)] = total // product if product else 0
         if math.prod(wanted) != total:
             raise ValueError(f"cannot reshape array of size {total} into shape {tuple(wanted)}")
         if self.contiguous:
@@ -239,12 +239,12 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
         strides = self._strides_as(wanted)
         return self.copy().view_as(wanted) if strides is None else self.view_as(wanted, strides)
 
-    def _reshaped_dynamic(self, given: Sequence[Any]) -> Outline:  # Any: lengths
-        shape = list(given)
+    def _reshaped_dynamic(self, lengths: Sequence[Any]) -> Outline:  # Any: lengths
+        shape = list(lengths)
         if len(shape) and isinstance(shape[0], int) and shape[0] == -1 and self.contiguous:
-            inner, rest = math.prod(map(static, self.shape[1:])), math.prod(map(static, shape[1:]))
-            if self.dynamic and rest and inner % rest == 0:
-                return self.view_as([self.shape[0] * (inner // rest), *shape[1:]])
+            inner, new_inner = math.prod(map(static, self.shape[1:])), math.prod(map(static, shape[1:]))
+            if self.dynamic and new_inner and inner % new_inner == 0:
+                return self.view_as([self.shape[0] * (inner // new_inner), *shape[1:]])
         if not self.contiguous or not shape or not isinstance(shape[0], Size) or not isinstance(self.shape[0], Size):
             raise Refused("it reshapes an array whose size is known while the table runs")
         before, after = self.size, shape[0] * math.prod(map(static, shape[1:]))
@@ -259,8 +259,8 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
         span = sum(step * (static(length) - 1) for step, length in zip(self.strides, self.shape, strict=True))
         memory = np.empty(max(span, 0) + self.itemsize, np.uint8)
         probe: Array = np.ndarray(tuple(map(static, self.shape)), self.dtype, memory, 0, self.strides)
-        made = probe.reshape(shape)
-        return made.strides if np.shares_memory(made, memory) else None
+        view = probe.reshape(shape)
+        return view.strides if np.shares_memory(view, memory) else None
 
     def ravel(self) -> Outline:
         """In one axis."""
@@ -268,10 +268,10 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
 
     def squeeze(self, axis: Axes = None) -> Outline:
         """Without axes of length 1."""
-        axes = range(self.ndim) if axis is None else [one % self.ndim for one in ((axis,) if isinstance(axis, int) else axis)]
-        gone = {one for one in axes if isinstance(self.shape[one], int) and self.shape[one] == 1}
-        kept = [one for one in range(self.ndim) if one not in gone]
-        return self.view_as([self.shape[one] for one in kept], [self.strides[one] for one in kept])
+        axes = range(self.ndim) if axis is None else [place % self.ndim for place in ((axis,) if isinstance(axis, int) else axis)]
+        gone = {place for place in axes if isinstance(self.shape[place], int) and self.shape[place] == 1}
+        kept = [place for place in range(self.ndim) if place not in gone]
+        return self.view_as([self.shape[place] for place in kept], [self.strides[place] for place in kept])
 
     def swapaxes(self, first: int, second: int) -> Outline:
         """With two axes exchanged."""
@@ -283,10 +283,10 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
         if isinstance(key, Outline):
             return self.builder.rows_at(self, key)
         keys = list(key) if isinstance(key, tuple) else [key]
-        if any(not (one is None or one is Ellipsis or isinstance(one, (slice, int, np.integer))) or isinstance(one, bool)
-               for one in keys):
+        if any(not (index is None or index is Ellipsis or isinstance(index, (slice, int, np.integer))) or isinstance(index, bool)
+               for index in keys):
             raise Refused("it indexes by an array")
-        taken = sum(one is not None and one is not Ellipsis for one in keys)
+        taken = sum(index is not None and index is not Ellipsis for index in keys)
         if Ellipsis in keys:
             at = keys.index(Ellipsis)
             keys[at: at + 1] = [slice(None)] * (self.ndim - taken)
@@ -294,24 +294,24 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
             keys += [slice(None)] * (self.ndim - taken)
         shape: list[Length] = []
         strides, offset, axis = [], 0, 0
-        for one in keys:
-            if one is None:
+        for index in keys:
+            if index is None:
                 shape.append(1)
                 strides.append(0)
                 continue
             length, step = self.shape[axis], self.strides[axis]
             axis += 1
-            if isinstance(one, slice):
-                if one.start is None and one.step is None and (one.stop is None or isinstance(one.stop, Size)):
-                    shape.append(length if one.stop is None else one.stop)
+            if isinstance(index, slice):
+                if index.start is None and index.step is None and (index.stop is None or isinstance(index.stop, Size)):
+                    shape.append(length if index.stop is None else index.stop)
                     strides.append(step)
                     continue
-                start, stop, by = one.indices(static(length))
+                start, stop, by = index.indices(static(length))
                 shape.append(len(range(start, stop, by)))
                 strides.append(step * by)
                 offset += start * step
             else:
-                place = int(one)
+                place = int(index)
                 if not -static(length) <= place < static(length):
                     raise IndexError(f"index {place} is out of bounds for axis {axis - 1} with size {length}")
                 offset += place % static(length) * step
@@ -351,8 +351,8 @@ class Outline(np.lib.mixins.NDArrayOperatorsMixin):
 
     def take(self, indices: Outline, axis: int | None = None, mode: str = "raise") -> Outline:
         """``numpy.take``."""
-        made: Outline = np.take(self, indices, axis=axis, mode=mode)  # type: ignore[call-overload]  # it is handed to numpy_calls
-        return made
+        part: Outline = np.take(self, indices, axis=axis, mode=mode)  # type: ignore[call-overload]  # it is handed to numpy_calls
+        return part
 
     def sum(self, axis: Axes = None, dtype: DTypeLike = None, out: Outline | None = None, keepdims: bool = False) -> Outline:
         """``numpy.sum``."""

@@ -242,37 +242,37 @@ class Builder:
             That integer.
         """
         signature = tuple(self._type_of(argument) for argument in arguments)
-        found = compiled(kernel, signature, status)
+        code = compiled(kernel, signature, status)
         start = len(self.words)
         # What stored values select is little of a large array; how many there are, a kernel that takes them looks at itself.
-        arrays = [one for argument in arguments for one in (argument if isinstance(argument, tuple) else (argument,))
-                  if isinstance(one, Outline)]
-        most = SELECTED if any(one.selects for one in arrays) else 1 << 62
-        self.work += sum(min(static(one.size), most) for one in arrays if not one.dynamic)
+        arrays = [part for argument in arguments for part in (argument if isinstance(argument, tuple) else (argument,))
+                  if isinstance(part, Outline)]
+        most = SELECTED if any(array.selects for array in arrays) else 1 << 62
+        self.work += sum(min(static(array.size), most) for array in arrays if not array.dynamic)
         for argument in arguments:
             self._argument(argument)
         size = None
-        if found.returns and ignored:
+        if code.returns and ignored:
             self.word()
-        elif found.returns:
+        elif code.returns:
             if like is None:
                 raise Refused(f"the kernel {kernel.py_func.__name__} returns a number")
             roots, bound = (like.roots, like.bound) if isinstance(like, Size) else ((), like)
             size = self.size(roots, bound)  # the word behind the arguments
-        self._emit(found.adapter, found.target, start, size=-1 if size is None else size.word)
+        self._emit(code.adapter, code.target, start, size=-1 if size is None else size.word)
         return size
 
     def count(self, kernel: Kernel, *arguments: Argument, like: Length) -> Size:
         """Note the call of a kernel that returns a size."""
-        found = self.call(kernel, *arguments, like=like)
-        if found is None:
+        size = self.call(kernel, *arguments, like=like)
+        if size is None:
             raise Refused(f"the kernel {kernel.py_func.__name__} returns nothing")
-        return found
+        return size
 
     def _type_of(self, argument: Argument) -> Any:  # Any: numba's type of it
         types = self._numba.types
         if isinstance(argument, tuple):
-            return types.BaseTuple.from_types([self._type_of(one) for one in argument])
+            return types.BaseTuple.from_types([self._type_of(part) for part in argument])
         if isinstance(argument, Outline):
             return types.Array(self._numba.from_dtype(argument.dtype), argument.ndim, "C" if argument.contiguous else "A")
         if isinstance(argument, (bool, np.bool)):
@@ -290,8 +290,8 @@ class Builder:
     def _argument(self, argument: Argument) -> None:
         """Lay out an argument as numba's functions take it."""
         if isinstance(argument, tuple):
-            for one in argument:
-                self._argument(one)
+            for part in argument:
+                self._argument(part)
         elif isinstance(argument, Outline):
             at = self.block([0] * (5 + 2 * argument.ndim))
             self.put(at + 2, argument.size)
@@ -332,14 +332,14 @@ class Builder:
         loop = inner_loop(ufunc, tuple([_given(value) for value in inputs]))
         arrays = [self.outline(value, kind) for value, kind in zip(inputs, loop.dtypes, strict=False)]
         shape = self.joint_shape([array.shape for array in arrays])
-        made = target if target is not None and target.dtype == loop.dtypes[-1] else self.empty(shape, loop.dtypes[-1])
-        if made.shape != shape:
+        result = target if target is not None and target.dtype == loop.dtypes[-1] else self.empty(shape, loop.dtypes[-1])
+        if result.shape != shape:
             raise Refused("it broadcasts into a larger result")
-        arrays = [self._apart(array, made) for array in arrays]
-        self.each(loop, [*[self.broadcast(array, shape) for array in arrays], made], shape)
-        if target is not None and target is not made:
-            self.assign(target, made)
-        return made if target is None else target
+        arrays = [self._apart(array, result) for array in arrays]
+        self.each(loop, [*[self.broadcast(array, shape) for array in arrays], result], shape)
+        if target is not None and target is not result:
+            self.assign(target, result)
+        return result if target is None else target
 
     def _apart(self, array: Outline, target: Outline) -> Outline:
         """The array, copied if the target overlaps it and is not the same."""
@@ -405,10 +405,10 @@ class Builder:
         self.own_address(block + rows.LENGTHS, dimensions)
         self.own_address(block + rows.STEPS, strides)
         integer = self._numba.types.int64
-        found = compiled(rows.nested_loop, (integer, integer, integer), status=True)
+        code = compiled(rows.nested_loop, (integer, integer, integer), status=True)
         data = self.block([0, loop.context, loop.extra])
         self.own_address(data, block)
-        self._emit(found.adapter, found.target, data)
+        self._emit(code.adapter, code.target, data)
 
     def own_address(self, word: int, target: int) -> None:
         """Have a word hold the address of another word."""
@@ -419,44 +419,45 @@ class Builder:
         """Note ``ufunc.reduce``, in the order in which numpy adds."""
         if initial is not None or array.dynamic or (out is not None and keepdims):
             raise Refused(f"it calls {ufunc.__name__}.reduce in a way that has no row")
-        given = range(array.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-        axes = sorted({one % array.ndim for one in given})
+        dimensions = range(array.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+        axes = sorted({dimension % array.ndim for dimension in dimensions})
         kind = np.dtype(dtype) if dtype is not None else _reduced_type(ufunc, array.dtype)
         array = array.astype(kind, copy=False)
         loop = inner_loop(ufunc, (array.dtype, array.dtype))
         if loop.dtypes[-1] != array.dtype:
             raise Refused(f"{ufunc.__name__}.reduce changes the element type")
         shape = [static(length) for length in array.shape]
-        kept = [1 if one in axes else length for one, length in enumerate(shape)]
-        made = self.empty(kept, array.dtype)
-        self._reduce_into(ufunc, loop, array, shape, [one for one in axes if shape[one] != 1], made,
-                          math.prod(shape[one] for one in axes))
+        kept = [1 if dimension in axes else length for dimension, length in enumerate(shape)]
+        result = self.empty(kept, array.dtype)
+        self._reduce_into(ufunc, loop, array, shape, [dimension for dimension in axes if shape[dimension] != 1], result,
+                          math.prod(shape[dimension] for dimension in axes))
         if keepdims:
-            return made
-        made = made.view_as([length for one, length in enumerate(kept) if one not in axes])
+            return result
+        result = result.view_as([length for dimension, length in enumerate(kept) if dimension not in axes])
         if out is not None:
-            self.assign(out, made)
-        return made if out is None else out
+            self.assign(out, result)
+        return result if out is None else out
 
-    def _reduce_into(self, ufunc: np.ufunc, loop: Loop, array: Outline, shape: list[int], long: list[int], made: Outline,
+    def _reduce_into(self, ufunc: np.ufunc, loop: Loop, array: Outline, shape: list[int], long: list[int], result: Outline,
                      count: int) -> None:
         identity = _identity(ufunc, array.dtype)
         if count == 0:
             if identity is None:
                 raise Refused(f"{ufunc.__name__}.reduce of nothing")
-            self.assign(made, identity)
+            self.assign(result, identity)
             return
         if len(long) > 1:
             if long != list(range(long[0], long[-1] + 1)) or not array.contiguous:
                 raise Refused("it reduces over axes that do not lie behind one another")
-            shape = [*shape[: long[0]], math.prod(shape[one] for one in long), *shape[long[-1] + 1:]]
+            shape = [*shape[: long[0]], math.prod(shape[dimension] for dimension in long), *shape[long[-1] + 1:]]
             array = array.reshape(shape)
-        flat = made.view_as([1 if long and place == long[0] else length for place, length in enumerate(shape)])
+        flat = result.view_as([1 if long and place == long[0] else length for place, length in enumerate(shape)])
         if not long:
-            self.assign(made, array.view_as(made.shape, [0 if length == 1 else step for length, step in
-                                                         zip(made.shape, array.strides, strict=True)]))
+            self.assign(result, array.view_as(result.shape, [0 if length == 1 else step for length, step in
+                                                             zip(result.shape, array.strides, strict=True)]))
             if identity is not None:  # 0 + x: of a signed zero the sum is another
-                self.each(loop, [made, self.broadcast(self.constant(identity, made.dtype), made.shape), made], made.shape)
+                self.each(loop, [result, self.broadcast(self.constant(identity, result.dtype), result.shape), result],
+                          result.shape)
             return
         axis = long[0]
         if identity is None:
@@ -466,12 +467,12 @@ class Builder:
         else:
             self.assign(flat, identity)
         lengths = [static(length) for length in array.shape]
-        spread = flat.view_as(lengths, [0 if one == axis else step for one, step in enumerate(flat.strides)])
-        others = [one for one in range(len(lengths)) if one != axis and lengths[one] != 1]
-        inside = all(abs(array.strides[axis]) <= abs(array.strides[one]) for one in others)
+        spread = flat.view_as(lengths, [0 if dimension == axis else step for dimension, step in enumerate(flat.strides)])
+        others = [dimension for dimension in range(len(lengths)) if dimension != axis and lengths[dimension] != 1]
+        inside = all(abs(array.strides[axis]) <= abs(array.strides[dimension]) for dimension in others)
         order = [*others, axis] if inside else [axis, *others]
         operands = (spread, array, spread)
-        axes = [(lengths[one], tuple([operand.strides[one] for operand in operands])) for one in order]
+        axes = [(lengths[dimension], tuple([operand.strides[dimension] for operand in operands])) for dimension in order]
         if math.prod(lengths) == 0:
             return
         self._nested(loop, operands, [axes[0], *_merged(axes[1:])] if not inside else [*_merged(axes[:-1]), axes[-1]])
@@ -487,38 +488,38 @@ class Builder:
         columns, several = static(right.shape[1]), tuple(map(static, left.shape[:-2]))
         if inner != static(right.shape[0]):
             raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not fit")
-        made = out if out is not None and out.dtype == loop.dtypes[2] else self.empty((*several, rows, columns), loop.dtypes[2])
-        if tuple(map(static, made.shape)) != (*several, rows, columns):
-            raise ValueError(f"matmul: a result of shape {(*several, rows, columns)} does not fit into {made.shape}")
-        left, right = self._apart(left, made), self._apart(right, made)
-        if left.origin is made.origin or right.origin is made.origin:
+        result = out if out is not None and out.dtype == loop.dtypes[2] else self.empty((*several, rows, columns), loop.dtypes[2])
+        if tuple(map(static, result.shape)) != (*several, rows, columns):
+            raise ValueError(f"matmul: a result of shape {(*several, rows, columns)} does not fit into {result.shape}")
+        left, right = self._apart(left, result), self._apart(right, result)
+        if left.origin is result.origin or right.origin is result.origin:
             raise Refused("a product is written over its operand")
-        if math.prod(map(static, made.shape)):
+        if math.prod(map(static, result.shape)):
             count = math.prod(several)
             self.work += count * rows * inner * columns // 8
             data, dimensions = self.block([0] * 6), self.block([count, rows, inner, columns])
-            outer = [0, 0, 0] if not several else [left.strides[0], 0, made.strides[0]]
-            strides = self.block([*outer, *left.strides[-2:], *right.strides, *made.strides[-2:]])
-            for place, array in enumerate((left, right, made)):
+            outer = [0, 0, 0] if not several else [left.strides[0], 0, result.strides[0]]
+            strides = self.block([*outer, *left.strides[-2:], *right.strides, *result.strides[-2:]])
+            for place, array in enumerate((left, right, result)):
                 self.point(data + place, array)
             self._emit(loop.function, loop.context, data, dimensions, strides, loop.extra, 3)
-        if out is not None and out is not made:
-            self.assign(out, made)
-        return made if out is None else out
+        if out is not None and out is not result:
+            self.assign(out, result)
+        return result if out is None else out
 
     def inner(self, left: Outline, right: Outline) -> Outline:
         """Note the inner product of two vectors, which numpy computes as it does a product of a row and a column."""
         length = self.joint_shape([left.shape, right.shape])[0]
         loop = inner_loop(np.matmul, (left.dtype, right.dtype))
-        made = self.empty((1,), left.dtype)
+        product = self.empty((1,), left.dtype)
         data, dimensions = self.block([0] * 6), self.block([1, 1, 0, 1])
         self.put(dimensions + 2, length)
         step = left.itemsize
         strides = self.block([0, 0, 0, step, left.strides[0], right.strides[0], step, step, step])
-        for place, array in enumerate((left, right, made)):
+        for place, array in enumerate((left, right, product)):
             self.point(data + place, array)
         self._emit(loop.function, loop.context, data, dimensions, strides, loop.extra, 3)
-        return made.view_as(())
+        return product.view_as(())
 
     def assign(self, target: Outline, value: Operand) -> None:
         """Note that values are written to an array, cast to its element type."""
@@ -534,7 +535,7 @@ class Builder:
         value = self.broadcast(self._apart(value, target), target.shape)
         value.positions = positions
         if value.dtype == target.dtype:
-            views = [_bits(one) for one in (value, target)]  # bit by bit, whatever the values are
+            views = [_bits(array) for array in (value, target)]  # bit by bit, whatever the values are
             self.each(inner_loop(np.positive, (views[0].dtype,)), views, target.shape)
         elif target.dtype == np.bool:
             loop = inner_loop(np.not_equal, (value.dtype, value.dtype))
@@ -557,9 +558,9 @@ class Builder:
         if not value.contiguous:
             value = value.copy()  # whose values are those that have been checked
         if not target.contiguous:
-            made = self.empty(target.shape, target.dtype)
-            self._cast(value, made)
-            self.assign(target, made)
+            contiguous = self.empty(target.shape, target.dtype)
+            self._cast(value, contiguous)
+            self.assign(target, contiguous)
             return
         if between:
             kernel = self._kernels.halves_of if target.dtype == half else self._kernels.singles_of
@@ -570,18 +571,18 @@ class Builder:
     def rows_at(self, array: Outline, rows: Outline) -> Outline:
         """Note ``array[rows]``; where a row is not one of the array, Python runs the operator."""
         width = self._check_rows(array, rows)
-        made, source = self.empty((*rows.shape, *array.shape[1:]), array.dtype), array if array.contiguous else array.copy()
+        result, source = self.empty((*rows.shape, *array.shape[1:]), array.dtype), array if array.contiguous else array.copy()
         self.call(self._kernels.take_rows, _bits(source).reshape((array.shape[0], width)), rows,
-                  _bits(made).reshape((*rows.shape, width)))
-        return made
+                  _bits(result).reshape((*rows.shape, width)))
+        return result
 
     def put_rows(self, array: Outline, rows: Outline, value: Operand) -> None:
         """Note ``array[rows] = value``; where a row is not one of the array, Python runs the operator."""
-        width, given = self._check_rows(array, rows), self.outline(value, array.dtype)
-        if not array.contiguous or given.shape != (*rows.shape, *array.shape[1:]):
+        width, source = self._check_rows(array, rows), self.outline(value, array.dtype)
+        if not array.contiguous or source.shape != (*rows.shape, *array.shape[1:]):
             raise Refused("it writes to rows in a way that has no row")
-        given = given if given.contiguous else given.copy()
-        self.call(load("sparsekit.kernels.cpu.row_sparse").copy_rows, _bits(given).reshape((*rows.shape, width)), rows,
+        source = source if source.contiguous else source.copy()
+        self.call(load("sparsekit.kernels.cpu.row_sparse").copy_rows, _bits(source).reshape((*rows.shape, width)), rows,
                   _bits(array).reshape((array.shape[0], width)))
 
     def _check_rows(self, array: Outline, rows: Outline) -> int:
@@ -612,16 +613,16 @@ def _given(value: Operand) -> DType | type:
 
 def _merged(axes: Sequence[tuple[Length, tuple[int, ...]]]) -> list[tuple[Length, tuple[int, ...]]]:
     """The axes without those of length 1; axes that lie behind one another in all arrays become one."""
-    found: list[tuple[Length, tuple[int, ...]]] = []
+    merged: list[tuple[Length, tuple[int, ...]]] = []
     for length, steps in axes:
         if isinstance(length, int) and length == 1:
             continue
-        if found and isinstance(length, int) and all(
-                before == step * length for before, step in zip(found[-1][1], steps, strict=True)):
-            found[-1] = found[-1][0] * length, steps
+        if merged and isinstance(length, int) and all(
+                before == step * length for before, step in zip(merged[-1][1], steps, strict=True)):
+            merged[-1] = merged[-1][0] * length, steps
         else:
-            found.append((length, steps))
-    return found
+            merged.append((length, steps))
+    return merged
 
 
 #: Whether numpy's sum of nothing but -0.0 is -0.0.
@@ -632,8 +633,8 @@ def _identity(ufunc: np.ufunc, dtype: DType) -> Scalar | None:
     """What numpy begins a reduction with; None if that is the first element."""
     if ufunc is np.add and dtype.kind == "f" and _NEGATIVE_ZERO:
         return -0.0
-    found: Scalar | None = ufunc.identity
-    return found
+    identity: Scalar | None = ufunc.identity
+    return identity
 
 
 def _reduced_type(ufunc: np.ufunc, dtype: DType) -> DType:

@@ -35,7 +35,8 @@ class _Noted:
         self._builder, self.kernel = builder, kernel
 
     def __call__(self, *arguments: Argument | _Noted) -> None:
-        self._builder.call(self.kernel, *[one.kernel if isinstance(one, _Noted) else one for one in arguments])
+        self._builder.call(self.kernel, *[argument.kernel if isinstance(argument, _Noted) else argument
+                                          for argument in arguments])
 
 
 class TableKernels:
@@ -96,8 +97,8 @@ class TableKernels:
         room, starts = make((count * 2,), np.uint64), make((count * 2,), np.uint64)
         columns, places = make((count,), np.int64), make((count,), np.uint64)
         self._builder.call(self._twins.few_columns, indices, status=True)
-        found = self._builder.count(self._twins.group_columns_here, indices, room, columns, starts, places, like=count)
-        return columns.view_as((found,)), starts, places
+        size = self._builder.count(self._twins.group_columns_here, indices, room, columns, starts, places, like=count)
+        return columns.view_as((size,)), starts, places
 
     def csr_transposed_dot_rows(self, data: Outline, indices: Outline, indptr: Outline, right: Outline,
                                 columns: int) -> tuple[Outline, Outline]:
@@ -109,28 +110,29 @@ class TableKernels:
         if way == "summed" and columns * width * data.itemsize <= self._csr.NEAR:
             return self._dot_summed(data, indices, indptr, right, columns)
         if way == "ranked":
-            found, ranks = self._ranks_by_bits(indices, columns)
-            out = self._builder.empty((found.shape[0], width), data.dtype)
+            distinct, ranks = self._ranks_by_bits(indices, columns)
+            out = self._builder.empty((distinct.shape[0], width), data.dtype)
             self._builder.call(self._csr._sum_ranked, data, ranks, indptr, right, out)
         else:
-            found, starts, places = self.group_columns(indices)
-            out, rows = self._builder.empty((found.shape[0], width), data.dtype), self._builder.empty((data.shape[0],), np.uint64)
+            distinct, starts, places = self.group_columns(indices)
+            out, rows = (self._builder.empty((distinct.shape[0], width), data.dtype),
+                         self._builder.empty((data.shape[0],), np.uint64))
             if several:
                 self._share(self._csr._grouped_shared, data, indptr, starts, places, right, rows, columns, out)
             else:
                 self._builder.call(self._csr._row_of_each, indptr, rows)
                 self._builder.call(self._csr._grouped_rows, data, indptr, starts, places, rows, right, columns, out, 0,
-                                   found.shape[0])
-        return found, out
+                                   distinct.shape[0])
+        return distinct, out
 
     def _ranks_by_bits(self, indices: Outline, columns: int) -> tuple[Outline, Outline]:
         """Note the distinct columns, and the place of each entry among them."""
         make, count, words = self._builder.empty, indices.shape[0], (columns + 63) >> 6
         seen, before = make((words,), np.uint64), make((words,), np.int32)
-        found, ranks = make((count,), np.int64), make((count,), np.int64)
+        distinct, ranks = make((count,), np.int64), make((count,), np.int64)
         self._builder.call(self._group._outside_rows, indices, columns, status=True)
-        size = self._builder.count(self._twins.ranks_by_bits_here, indices, seen, before, found, ranks, like=count)
-        return found.view_as((size,)), ranks
+        size = self._builder.count(self._twins.ranks_by_bits_here, indices, seen, before, distinct, ranks, like=count)
+        return distinct.view_as((size,)), ranks
 
     def _dot_summed(self, data: Outline, indices: Outline, indptr: Outline, right: Outline,
                     columns: int) -> tuple[Outline, Outline]:
@@ -144,9 +146,9 @@ class TableKernels:
         self._builder.call(self._twins.begin_sums, used, indices, columns, status=True)
         self._share(self._csr._sum_and_mark_shared, data, indices, indptr, right, sums, second, marks, seen, words, ends)
         size = self._builder.count(self._twins.sums_found, ends, like=data.shape[0])
-        found, out = make((size,), np.int64), make((size, width), data.dtype)
-        self._share(self._twins.list_and_end, used, data, words, ends, sums, second, seen, found, out)
-        return found, out
+        distinct, out = make((size,), np.int64), make((size, width), data.dtype)
+        self._share(self._twins.list_and_end, used, data, words, ends, sums, second, seen, distinct, out)
+        return distinct, out
 
     def distinct(self, indices: Outline) -> Outline:
         """Note the distinct values of an array."""
@@ -181,10 +183,10 @@ class TableKernels:
         """Note an optimizer's step on the rows that a gradient does not store, after the step on those that it does."""
         rows, width = static(weight.shape[0]), static(weight.shape[1])
         absent, others = self._builder.empty((rows,), np.bool), self._builder.empty((rows,), np.int64)
-        found = self._builder.count(self._twins.other_rows, indices, absent, others, like=rows)
+        size = self._builder.count(self._twins.other_rows, indices, absent, others, like=rows)
         nothing = self._builder.constant(np.zeros((1, width), weight.dtype))
         large = rows * max(1, width * (1 + len(states))) >= 2 * self._update.GRAIN
-        self._step(step, large, weight, nothing, others.view_as((found,)), 0, numbers, states)
+        self._step(step, large, weight, nothing, others.view_as((size,)), 0, numbers, states)
 
     def update_rows(self, step: _Noted, weight: Outline, data: Outline, indices: Outline, numbers: Array | Outline,
                     states: Sequence[Outline]) -> None:
@@ -230,8 +232,8 @@ class TableKernels:
         make, count = self._builder.empty, indices.shape[0]
         shared, at, other = make((count,), indices.dtype), make((count,), np.int64), make((count,), np.int64)
         kernel = self._group._shared_rows
-        found = self._builder.count(kernel, indices, others, shared, at, other, like=count)
-        return shared.view_as((found,)), at.view_as((found,)), other.view_as((found,))
+        size = self._builder.count(kernel, indices, others, shared, at, other, like=count)
+        return shared.view_as((size,)), at.view_as((size,)), other.view_as((size,))
 
     def row_ranks(self, rows: Outline, ascending: Outline, limit: int) -> Outline:
         """Note the places of rows among others."""
@@ -250,8 +252,8 @@ class TableKernels:
         """Note a matrix without the values whose rank is negative."""
         make, count = self._builder.empty, data.shape[0]
         out, kept, ends = make((count,), data.dtype), make((count,), ranks.dtype), make(indptr.shape, indptr.dtype)
-        found = self._builder.count(self._csr._drop_absent, data, ranks, indptr, out, kept, ends, like=count)
-        return out.view_as((found,)), kept.view_as((found,)), ends
+        size = self._builder.count(self._csr._drop_absent, data, ranks, indptr, out, kept, ends, like=count)
+        return out.view_as((size,)), kept.view_as((size,)), ends
 
     def row_sparse_merge(self, data: Outline, indices: Outline, right_data: Outline, right_indices: Outline,
                          factor: np.generic, out: Outline,

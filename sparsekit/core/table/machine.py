@@ -51,7 +51,7 @@ def type_word(dtype: DType) -> int:
     return int(ctypes.c_int64.from_address(id(dtype) + rows.KIND).value & rows.TELLING)
 
 
-class _Found(ctypes.Structure):
+class _Capsule(ctypes.Structure):
     """What numpy's capsule holds."""
 
     _fields_ = (("function", ctypes.c_void_p), ("context", ctypes.c_void_p), ("extra", ctypes.c_void_p),
@@ -62,7 +62,7 @@ _loops: dict[tuple[np.ufunc, tuple[Any, ...]], Loop | None] = {}  # Any: element
 
 
 # Any: element types, or types of Python's numbers
-def inner_loop(ufunc: np.ufunc, given: tuple[Any, ...]) -> Loop:
+def inner_loop(ufunc: np.ufunc, operand_types: tuple[Any, ...]) -> Loop:
     """The inner loop of a ufunc for these element types; a Python ``int`` or ``float`` adapts to the others.
 
     Raises
@@ -70,28 +70,28 @@ def inner_loop(ufunc: np.ufunc, given: tuple[Any, ...]) -> Loop:
     Refused
         If numpy has none, or it needs the interpreter.
     """
-    key = ufunc, given
+    key = ufunc, operand_types
     if key not in _loops:
-        _loops[key] = _inner_loop(ufunc, given)
-    found = _loops[key]
-    if found is None:
+        _loops[key] = _inner_loop(ufunc, operand_types)
+    loop = _loops[key]
+    if loop is None:
         raise Refused(f"numpy's {ufunc.__name__} needs the interpreter for these element types")
-    return found
+    return loop
 
 
-def _inner_loop(ufunc: np.ufunc, given: tuple[Any, ...]) -> Loop | None:  # Any: as above
+def _inner_loop(ufunc: np.ufunc, operand_types: tuple[Any, ...]) -> Loop | None:  # Any: as above
     hidden: Any = ufunc  # Any: numpy's stubs leave these methods out
     try:
-        dtypes, capsule = hidden._resolve_dtypes_and_context((*given, *[None] * ufunc.nout))
+        dtypes, capsule = hidden._resolve_dtypes_and_context((*operand_types, *[None] * ufunc.nout))
         hidden._get_strided_loop(capsule)
     except TypeError as error:
         raise Refused(f"numpy has no loop of {ufunc.__name__} for these element types") from error
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    found = _Found.from_address(pointer_of(capsule, CAPSULE))
-    if found.needs_python:
+    record = _Capsule.from_address(pointer_of(capsule, CAPSULE))
+    if record.needs_python:
         return None
-    return Loop(tuple(dtypes), found.function, found.context or 0, found.extra or 0, capsule)
+    return Loop(tuple(dtypes), record.function, record.context or 0, record.extra or 0, capsule)
 
 
 class Compiled(NamedTuple):
@@ -131,13 +131,13 @@ def compiled(kernel: Kernel, signature: tuple[Any, ...], status: bool = False) -
     numba = load("numba")
     dispatcher: Any = kernel.dispatcher  # Any: numba's, which has no types
     kernel.compile(signature)
-    made = dispatcher.overloads[signature]
-    kind = made.signature.return_type
+    result = dispatcher.overloads[signature]
+    kind = result.signature.return_type
     if not isinstance(kind, (numba.types.Integer, numba.types.NoneType)):
         raise Refused(f"the kernel {kernel.py_func.__name__} returns {kind}")
     returns = isinstance(kind, numba.types.Integer)
-    words = "".join(_words_of(one) for one in signature)
-    target = made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
+    words = "".join(_words_of(argument_type) for argument_type in signature)
+    target = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
     return Compiled(_adapter(words, returns, status), target, returns and not status)
 
 
@@ -231,8 +231,8 @@ def compiled_counter(clock: tuple[int, int] | None) -> int:
         reading = builder.alloca(word, size=2)
         callee = builder.inttoptr(word(clock[0]), ir.FunctionType(short, [short, word.as_pointer()]).as_pointer())
         builder.call(callee, [short(clock[1]), reading])
-        seconds, rest = (builder.load(builder.gep(reading, [word(place)])) for place in range(2))
-        count = builder.add(builder.mul(seconds, word(10**9)), rest)
+        seconds, nanoseconds = (builder.load(builder.gep(reading, [word(place)])) for place in range(2))
+        count = builder.add(builder.mul(seconds, word(10**9)), nanoseconds)
     builder.store(count, builder.inttoptr(function.args[0], word.as_pointer()))
     builder.ret(short(0))
     with _lock:

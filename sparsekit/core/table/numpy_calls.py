@@ -64,9 +64,9 @@ def _(b: Builder, a: Outline, fill_value: Scalar, dtype: DTypeLike = None, order
 
 
 def _filled(b: Builder, shape: Lengths, value: Scalar, dtype: DTypeLike) -> Outline:
-    made = b.empty(shape, dtype)
-    b.assign(made, value)
-    return made
+    result = b.empty(shape, dtype)
+    b.assign(result, value)
+    return result
 
 
 @_of(np.reshape)
@@ -100,8 +100,8 @@ def _(b: Builder, a: Outline, source: int | Sequence[int], destination: int | Se
 def _(b: Builder, a: Outline, axis: int | tuple[int, ...]) -> Outline:
     axes = (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
     count = a.ndim + len(axes)
-    new = {int(one) % count for one in axes}
-    if len(new) != len(axes) or any(not -count <= one < count for one in axes):
+    new = {int(new_axis) % count for new_axis in axes}
+    if len(new) != len(axes) or any(not -count <= new_axis < count for new_axis in axes):
         raise Refused("it adds an axis that is out of range")
     return a[tuple([None if place in new else slice(None) for place in range(count)])]
 
@@ -113,7 +113,7 @@ def _(b: Builder, a: Outline, axis: Axes = None) -> Outline:
 
 @_of(np.flip)
 def _(b: Builder, a: Outline, axis: Axes = None) -> Outline:
-    axes = range(a.ndim) if axis is None else {one % a.ndim for one in ((axis,) if isinstance(axis, int) else axis)}
+    axes = range(a.ndim) if axis is None else {number % a.ndim for number in ((axis,) if isinstance(axis, int) else axis)}
     return a[tuple([slice(None, None, -1) if place in axes else slice(None) for place in range(a.ndim)])]
 
 
@@ -170,8 +170,8 @@ def _(b: Builder, ary: Outline, indices_or_sections: int | Sequence[int], axis: 
     axis %= ary.ndim
     length = static(ary.shape[axis])
     if isinstance(indices_or_sections, (int, np.integer)):
-        count, more = divmod(length, int(indices_or_sections))
-        sizes = [count + (place < more) for place in range(int(indices_or_sections))]
+        count, remainder = divmod(length, int(indices_or_sections))
+        sizes = [count + (place < remainder) for place in range(int(indices_or_sections))]
         edges = [sum(sizes[:place]) for place in range(len(sizes) + 1)]
     else:
         edges = [0, *map(int, indices_or_sections), length]
@@ -184,8 +184,8 @@ def _(b: Builder, a: Outline, other: Outline, axes: int | tuple[int, int] = 2) -
     if axes != (-1, 0) or left.ndim < 2 or right.ndim < 2:
         raise Refused("it multiplies over other axes than the last of one array and the first of the other")
     # numpy computes it so too, by dot, which agrees with matmul for matrices of known sizes
-    made = b.matmul(left.reshape(-1, left.shape[-1]), right.reshape(right.shape[0], -1), None)
-    return made.reshape((*left.shape[:-1], *right.shape[1:]))
+    product = b.matmul(left.reshape(-1, left.shape[-1]), right.reshape(right.shape[0], -1), None)
+    return product.reshape((*left.shape[:-1], *right.shape[1:]))
 
 
 @_of(np.dot)
@@ -235,12 +235,12 @@ def _(b: Builder, a: Outline, indices: Outline, axis: Axes = None, out: Outline 
     if rows.dtype != np.int64 or a.dtype == np.float16 or not static(a.shape[0] if isinstance(a.shape[0], int) else 1):
         raise Refused("it takes elements in a way that has no row")
     width = math.prod(map(static, a.shape[1:]))
-    made = b.empty((*rows.shape, *a.shape[1:]), a.dtype)
+    result = b.empty((*rows.shape, *a.shape[1:]), a.dtype)
     if not width:
-        return made
+        return result
     source = a if a.contiguous else a.copy()
-    b.call(b._kernels.take_rows, source.reshape((a.shape[0], width)), _flat(rows), made.reshape((rows.size, width)))
-    return made
+    b.call(b._kernels.take_rows, source.reshape((a.shape[0], width)), _flat(rows), result.reshape((rows.size, width)))
+    return result
 
 
 def _places_along(b: Builder, a: Outline, indices: Outline, axis: int) -> tuple[Outline, Outline]:
@@ -261,21 +261,21 @@ def _places_along(b: Builder, a: Outline, indices: Outline, axis: int) -> tuple[
 @_of(np.take_along_axis)
 def _(b: Builder, arr: Outline, indices: Outline, axis: int = -1) -> Outline:
     moved, places = _places_along(b, arr, indices, axis)
-    made = b.empty((static(places.size), 1), arr.dtype)
-    b.call(b._kernels.take_rows, _flat(moved).reshape(-1, 1), places, made)
-    return made.reshape(indices.shape)
+    result = b.empty((static(places.size), 1), arr.dtype)
+    b.call(b._kernels.take_rows, _flat(moved).reshape(-1, 1), places, result)
+    return result.reshape(indices.shape)
 
 
 @_of(np.put_along_axis)
 def _(b: Builder, arr: Outline, indices: Outline, values: Outline, axis: int) -> None:
     moved, places = _places_along(b, arr, indices, axis)
-    whole = moved if moved.contiguous else moved.copy()
-    given = b.outline(values, arr.dtype)
-    if given.shape != indices.shape:
+    contiguous = moved if moved.contiguous else moved.copy()
+    elements = b.outline(values, arr.dtype)
+    if elements.shape != indices.shape:
         raise Refused("it puts elements along an axis in a way that has no row")
-    b.call(load("sparsekit.kernels.cpu.row_sparse").copy_rows, _flat(given).reshape(-1, 1), places, whole.reshape(-1, 1))
-    if whole is not moved:
-        b.assign(moved, whole)
+    b.call(load("sparsekit.kernels.cpu.row_sparse").copy_rows, _flat(elements).reshape(-1, 1), places, contiguous.reshape(-1, 1))
+    if contiguous is not moved:
+        b.assign(moved, contiguous)
 
 
 @_of(np.clip)
@@ -302,8 +302,8 @@ def _(b: Builder, a: Outline, n: int = 1, axis: int = -1) -> Outline:
     if n != 1 or a.dtype == np.bool:
         raise Refused("it takes differences of differences")
     before = (slice(None),) * (axis % a.ndim)
-    made: Outline = a[(*before, slice(1, None))] - a[(*before, slice(None, -1))]
-    return made
+    difference: Outline = a[(*before, slice(1, None))] - a[(*before, slice(None, -1))]
+    return difference
 
 
 class Numpy:
@@ -315,10 +315,10 @@ class Numpy:
         self._builder = builder
 
     def __getattr__(self, name: str) -> Any:  # Any: what numpy has under that name
-        found = getattr(np, name)
-        if not (isinstance(found, (type, np.ufunc)) or found in FUNCTIONS or name in _PURE):
+        value = getattr(np, name)
+        if not (isinstance(value, (type, np.ufunc)) or value in FUNCTIONS or name in _PURE):
             raise Refused(f"it calls numpy's {name}")
-        return found
+        return value
 
     def empty(self, shape: Lengths, dtype: DTypeLike = np.float64, order: str = "C") -> Outline:
         """``numpy.empty``."""
@@ -347,7 +347,7 @@ class Numpy:
             out = self._builder.empty((last,), np.int64 if dtype is None else dtype)
             self._builder.call(self._builder._kernels.fill_range, 0, 1, out)
             return out
-        if not all(type(one) in (int, float) for one in (first, last, step)):
+        if not all(type(number) in (int, float) for number in (first, last, step)):
             raise Refused("it counts between other than numbers")
         return self._builder.constant(counted(first, last, step, dtype))
 
@@ -357,17 +357,17 @@ class Numpy:
 
     def array(self, a: Operand | list[float], dtype: DTypeLike = None, copy: bool = True, order: str = "K") -> Outline:
         """``numpy.array``."""
-        if isinstance(a, list) and dtype is not None and all(type(one) in (int, float) for one in a):
+        if isinstance(a, list) and dtype is not None and all(type(item) in (int, float) for item in a):
             return self._builder.constant(np.array(a, dtype))  # numbers of the call's attributes
         if isinstance(a, list):
             raise Refused("it makes an array of a list")
-        found = self._builder.outline(a)
-        return found.astype(found.dtype if dtype is None else dtype)
+        outline = self._builder.outline(a)
+        return outline.astype(outline.dtype if dtype is None else dtype)
 
     def ascontiguousarray(self, a: Operand, dtype: DTypeLike = None) -> Outline:
         """``numpy.ascontiguousarray``."""
-        found = self._builder.outline(a, dtype)
-        return found if found.contiguous else found.copy()
+        outline = self._builder.outline(a, dtype)
+        return outline if outline.contiguous else outline.copy()
 
 
 #: Functions that read no array, or those of ``FUNCTIONS`` that other functions call.

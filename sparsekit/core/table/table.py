@@ -107,8 +107,8 @@ class Lowered:
         self.exits: dict[int, _Bound] = {}
         self.reasons: list[str] = []
         self.roots = self.bound = 0
-        made, kept = program.made, program.kept
-        read = sorted(program.read - made)
+        computed, kept = program.made, program.kept
+        read = sorted(program.read - computed)
         for slot in read:
             if slot in fixed:
                 self.stores[slot] = rebuilt(values[slot], [builder.constant(part) for part in parts_of(values[slot])])
@@ -125,10 +125,10 @@ class Lowered:
             if builder.work >= BETWEEN_PAUSES and number + 1 < len(program.steps):
                 builder.work = 0
                 builder.stop(PAUSE)
-        for slot in kept & made:
+        for slot in kept & computed:
             for part in parts_of(self.stores[slot]):
                 part.origin.kept = True
-        origins = {slot: [part.origin for part in parts_of(self.stores[slot])] for slot in kept & made}
+        origins = {slot: [part.origin for part in parts_of(self.stores[slot])] for slot in kept & computed}
         if any(0 <= origin.number < len(self.entry.arrays) for slot in late or () for origin in origins.get(slot, ())):
             raise Refused("a gradient is one of the arrays that it is computed from")
         for slot, target in self.targets.items():
@@ -148,7 +148,7 @@ class Lowered:
     def _has_its_own(self, slot: int, origins: dict[int, list[Origin]]) -> bool:
         """Whether each array of a store is a buffer of unknown size that nothing else lies in."""
         return all(part.origin.kind == "buffer" and part.origin.roots and part.dynamic and not part.offset and part.contiguous
-                   and sum(part.origin is one for held in origins.values() for one in held) == 1
+                   and sum(part.origin is origin for held in origins.values() for origin in held) == 1
                    for part in parts_of(self.stores[slot]))
 
     def _redirect(self, slot: int, target: Outline) -> None:
@@ -169,13 +169,13 @@ class Lowered:
     def _bind(self, slots: Sequence[int], values: Slots) -> _Bound:
         """Outlines for the stores of slots that are bound while the table runs."""
         parts_at = [(place, _PARTS[type(values[slot])]) for place, slot in enumerate(slots) if type(values[slot]) in _PARTS]
-        found = _Bound(tuple(slots), self.bound, _getter_of(slots), parts_at[::-1], [])
+        bound = _Bound(tuple(slots), self.bound, _getter_of(slots), parts_at[::-1], [])
         for slot in slots:
             store: Any = values[slot]  # Any: a store
             if store is None:
                 raise Refused("a store that it reads was released")
-            known = isinstance(store, np.ndarray) or (isinstance(store, RowSparse) and store.complete)
-            stored = None if known else self.builder.size((self._root(len(parts_of(store)[0])),))
+            sized = isinstance(store, np.ndarray) or (isinstance(store, RowSparse) and store.complete)
+            stored = None if sized else self.builder.size((self._root(len(parts_of(store)[0])),))
             parts = []
             for place, part in enumerate(parts_of(store)):
                 shape, length = list(part.shape), 0
@@ -189,10 +189,10 @@ class Lowered:
                 parts[-1].origin.pointers.append((word, 0))
                 root = stored.roots[0] if stored is not None and length else -1
                 units = shape[1:] if length else shape
-                nbytes = 0 if any(isinstance(one, Size) for one in units) else math.prod(units) * part.dtype.itemsize
-                found.arrays.append((word, length, fixed, root, part.dtype, nbytes))
+                nbytes = 0 if any(isinstance(unit, Size) for unit in units) else math.prod(units) * part.dtype.itemsize
+                bound.arrays.append((word, length, fixed, root, part.dtype, nbytes))
             self.stores[slot] = rebuilt(store, parts)
-        return found
+        return bound
 
     def _root(self, example: int) -> int:
         self.builder.examples[self.roots] = example
@@ -225,10 +225,10 @@ class Lowered:
         for part in (part for store in stores for part in parts_of(store)):
             part.origin.used(self.builder.operator)
         before = refusals.count
-        made = hooks.ignore_fp_errors(compute, self.program.plans[number].on(kernels), stores)
+        output = hooks.ignore_fp_errors(compute, self.program.plans[number].on(kernels), stores)
         if refusals.count != before:
             raise Refused(CATCHES)
-        results = made if isinstance(made, tuple) else (made,)
+        results = output if isinstance(output, tuple) else (output,)
         for slot, result in zip(step.outputs, results, strict=True):
             spec: Any = specs[slot]  # Any: it stands for a store
             if any(not isinstance(part, Outline) for part in parts_of(result)):
@@ -274,11 +274,11 @@ class _Image:
         inputs = {origin.number: origin for origin in builder.origins if origin.kind in ("input", "target")}
         self.patches: dict[int, tuple[int, int]] = {}
         for bound in (lowered.entry, *lowered.exits.values()):
-            found: list[tuple[int, int, int, int]] = []
+            patches: list[tuple[int, int, int, int]] = []
             for place, (word, length, _, _, _, _) in enumerate(bound.arrays):
-                found += [(target, word, 1, offset) for target, offset in inputs[bound.first + place].pointers[1:]]
-                found += [(patch.word, length, patch.factor, 0) for patch in builder.patches.get(length, ())]
-            self.patches[bound.first] = self._block(found)
+                patches += [(target, word, 1, offset) for target, offset in inputs[bound.first + place].pointers[1:]]
+                patches += [(patch.word, length, patch.factor, 0) for patch in builder.patches.get(length, ())]
+            self.patches[bound.first] = self._block(patches)
         rows = []
         kernels: Any = load("sparsekit.kernels.cpu.table_rows")  # Any: a module of kernels
         word_type = load("numba").types.int64
@@ -286,7 +286,7 @@ class _Image:
         for row in builder.rows:
             rows.append(row[:8])
             if row.size >= 0 and builder.patches[row.size]:
-                block, count = self._block([(one.word, row.size, one.factor, 0) for one in builder.patches[row.size]])
+                block, count = self._block([(entry.word, row.size, entry.factor, 0) for entry in builder.patches[row.size]])
                 data = builder.block([0, count])
                 self._own.append((data, 8 * block))
                 rows.append((patch.adapter, patch.target, data, -1, -1, 0, row.operator, 0))
@@ -321,10 +321,10 @@ def _pairs(pairs: Iterable[tuple[int, int]]) -> Array:
 
 def _placed(buffers: Sequence[Origin], sizes: Sequence[int], operators: int) -> tuple[list[int], int]:
     """Offsets of buffers in one piece of memory, which those share that are not in use at once; and its bytes."""
-    found = [0] * len(buffers)
+    offsets = [0] * len(buffers)
     taken: list[tuple[int, int, int, int]] = []  # start, end, first, last
     total = 0
-    for place in sorted(range(len(buffers)), key=lambda one: -sizes[one]):  # the largest first, which leaves the fewest gaps
+    for place in sorted(range(len(buffers)), key=lambda index: -sizes[index]):  # the largest first, which leaves the fewest gaps
         origin = buffers[place]
         first, last = origin.first, operators if origin.kept else origin.last
         size = -(-max(sizes[place], 1) // LINE) * LINE
@@ -335,9 +335,9 @@ def _placed(buffers: Sequence[Origin], sizes: Sequence[int], operators: int) -> 
                     break
                 start = max(start, high)
         taken.append((start, start + size, first, last))
-        found[place] = start
+        offsets[place] = start
         total = max(total, start + size)
-    return found, total
+    return offsets, total
 
 
 def _getter_of(slots: Sequence[int]) -> Callable[[Slots], tuple[Any, ...]]:  # Any: stores
@@ -596,13 +596,13 @@ class Table:
 
     def _note_made(self, first: int, number: int, values: Slots, told: TimedRows | None) -> int:
         """Tell the ledger of the instructions from ``first`` to ``number``, which Python runs; returns the one behind it."""
-        ones, steps = [one for one in self.lowered.noted if first <= one < number], self.lowered.program.steps
-        if ones and told is not None:  # a recorder must know the arrays
-            told.upto(number, values, [(slot, self.store(slot)) for one in ones for slot in steps[one].outputs])
-        for one in ones:
-            step = steps[one]
+        noted, steps = [place for place in self.lowered.noted if first <= place < number], self.lowered.program.steps
+        if noted and told is not None:  # a recorder must know the arrays
+            told.upto(number, values, [(slot, self.store(slot)) for place in noted for slot in steps[place].outputs])
+        for place in noted:
+            step = steps[place]
             stores = [self.store(slot) if values[slot] is None else values[slot] for slot in step.inputs]
-            note_results(self.lowered.program.plans[one], stores, tuple([self.store(slot) for slot in step.outputs]))
+            note_results(self.lowered.program.plans[place], stores, tuple([self.store(slot) for slot in step.outputs]))
         return number + 1
 
     def _read(self, number: int, values: Slots) -> None:
@@ -644,9 +644,9 @@ class Table:
                 self._grow(root, array.shape[0], bound)
         return False
 
-    def _room(self, roots: tuple[int, ...], more: int) -> int:
+    def _room(self, roots: tuple[int, ...], extra: int) -> int:
         """How large a size with these roots may be."""
-        return sum(max(0, self._capacity[root]) for root in roots) + more
+        return sum(max(0, self._capacity[root]) for root in roots) + extra
 
     def _grow(self, root: int, count: int, bound: _Bound) -> None:
         """Have room for arrays whose size this root bounds; it is one of those of ``bound``."""
@@ -654,7 +654,7 @@ class Table:
         grown = self.image.grown
         if bound is self.lowered.entry:  # nothing has run yet, so that all may share memory that are not in use at once
             places = [place for place, origin in enumerate(grown)
-                      if place not in self._types and all(self._capacity[one] >= 0 for one in origin.roots)]
+                      if place not in self._types and all(self._capacity[origin_root] >= 0 for origin_root in origin.roots)]
             sizes = [(self._room(grown[place].roots, grown[place].more) + 1) * grown[place].nbytes for place in places]
             offsets, total = _placed([grown[place] for place in places], sizes, len(self.lowered.program.steps))
             memory = np.empty(total + LINE, np.uint8)
@@ -664,18 +664,18 @@ class Table:
             for place, origin in enumerate(grown):
                 if root in origin.roots and place not in self._types:
                     self._put(place, np.empty((self._room(origin.roots, origin.more) + 1) * origin.nbytes + LINE, np.uint8), 0)
-        made = [(place, np.empty((self._room(origin.roots, origin.more) + 1) * origin.nbytes // dtype.itemsize, dtype))
-                for place, dtype in self._types.items() if root in (origin := grown[place]).roots]
-        for place, memory in made:  # only now that there is memory for all
+        elements = [(place, np.empty((self._room(origin.roots, origin.more) + 1) * origin.nbytes // dtype.itemsize, dtype))
+                    for place, dtype in self._types.items() if root in (origin := grown[place]).roots]
+        for place, memory in elements:  # only now that there is memory for all
             self._elements[place] = memory.size
             self._point_to(place, memory, 0)
         held = {id(memory): memory.nbytes for place, (memory, _) in self._grown.items() if place not in self._types}
         held[id(self.memory)] = self.memory.nbytes
         self.held, self._kept_bytes = set(held), sum(held.values())
-        for one in (self.lowered.entry, *self.lowered.exits.values()):
-            for place, (_, _, _, other, _, _) in enumerate(one.arrays):
+        for binding in (self.lowered.entry, *self.lowered.exits.values()):
+            for place, (_, _, _, other, _, _) in enumerate(binding.arrays):
                 if other == root:
-                    self._plans[one.first][place, 4] = self._capacity[root]
+                    self._plans[binding.first][place, 4] = self._capacity[root]
 
     def _put(self, place: int, memory: Array, offset: int) -> None:
         """Have a buffer whose size was not known lie in this memory."""
@@ -684,8 +684,8 @@ class Table:
     def _point_to(self, place: int, memory: Array, start: int) -> None:
         self._grown[place] = memory, start
         address = ctypes.c_int64.from_address(id(memory) + self._kernels.MEMORY).value + start  # sooner than memory.ctypes.data
-        for word, more in self.image.grown[place].pointers:
-            self._word[word] = address + more
+        for word, offset in self.image.grown[place].pointers:
+            self._word[word] = address + offset
 
     def _renew(self, place: int) -> None:
         """Have new memory for a buffer whose memory has been given away, or seen by something that may keep it."""
@@ -695,9 +695,9 @@ class Table:
         """The store of a slot, which the next run leaves alone: its memory is given away if that can be, and copied otherwise."""
         like = self.lowered.stores[slot]
         held = self._take_free()
-        found = [held.pop(place, None) for place in self._handed.get(slot, ())]
+        memories = [held.pop(place, None) for place in self._handed.get(slot, ())]
         self._free[:] = [held]
-        arrays = [memory for memory in found if memory is not None]
+        arrays = [memory for memory in memories if memory is not None]
         if len(arrays) < len(parts_of(like)):
             return copied(self.store(slot))
         for memory, outline in zip(arrays, parts_of(like), strict=True):
@@ -728,14 +728,14 @@ class Table:
 
     def store(self, slot: int) -> Any:  # Any: a store
         """The store of a slot, in the table's memory."""
-        found = self.views.get(slot)
-        if found is None:
+        view = self.views.get(slot)
+        if view is None:
             like = self.lowered.stores[slot]
             outlines = parts_of(like)
-            found = rebuilt(like, [self._array(outline) for outline in outlines])
+            view = rebuilt(like, [self._array(outline) for outline in outlines])
             if all(outline.origin.kind == "buffer" and not outline.origin.roots and not outline.dynamic for outline in outlines):
-                self.views[slot] = found
-        return found
+                self.views[slot] = view
+        return view
 
     def _shape_of(self, outline: Outline) -> Shape:
         words = self._word
@@ -747,7 +747,7 @@ class Table:
         if origin.kind == "buffer" and not origin.roots:
             memory, start = self.memory, self._start + self.image.offset_of.get(id(origin), 0)
         elif origin.kind == "buffer":
-            number = next(number for number, one in enumerate(self.image.grown) if one is origin)
+            number = next(number for number, grown in enumerate(self.image.grown) if grown is origin)
             memory, start = self._grown[number]
             if number in self._types:
                 self._seen.add(number)
@@ -757,7 +757,7 @@ class Table:
             memory, start = (origin.array if origin.array is not None else self._arrays[origin.number]), 0
         if math.prod(shape) == 0:
             return np.empty(shape, outline.dtype)
-        found: Array = np.ndarray(shape, outline.dtype, memory, start + outline.offset, outline.strides)
-        return found
+        array: Array = np.ndarray(shape, outline.dtype, memory, start + outline.offset, outline.strides)
+        return array
 
 

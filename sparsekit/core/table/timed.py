@@ -62,10 +62,10 @@ def clock() -> tuple[int, int] | None:
     if number is None:
         return None
     try:
-        found = ctypes.CDLL(None).clock_gettime
+        function = ctypes.CDLL(None).clock_gettime
     except (OSError, AttributeError):
         return None
-    address = ctypes.cast(found, ctypes.c_void_p).value or 0
+    address = ctypes.cast(function, ctypes.c_void_p).value or 0
     reading = np.zeros(READING, np.int64)
     # As a row calls it: with the five words that an inner loop of numpy gets.
     call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 5)(address)
@@ -80,10 +80,10 @@ def clock() -> tuple[int, int] | None:
 @functools.cache
 def counter() -> int:
     """Address of what a row calls to read the counter: the processor's cycles, or the clock where these do not go with it."""
-    found = clock()
-    assert found is not None, "the caller has asked for it"
+    clock_call = clock()
+    assert clock_call is not None, "the caller has asked for it"
     cycles = compiled_counter(None) if platform.machine() in ("x86_64", "AMD64") else 0  # others may not let programs read it
-    return cycles if cycles and _goes_with_the_clock(cycles) else compiled_counter(found)
+    return cycles if cycles and _goes_with_the_clock(cycles) else compiled_counter(clock_call)
 
 
 def _goes_with_the_clock(address: int) -> bool:
@@ -184,11 +184,11 @@ class Account:
     def read(self, noted: bytes) -> tuple[int, Array, list[int]]:
         """When a run began, the times of all readings, and the sizes; times as ``time.perf_counter_ns`` gives them."""
         count, readings = self.readings, np.frombuffer(noted, np.int64)
-        seconds, rest, end_seconds, end_rest, counted = map(int, readings[count: count + ANCHORS])
-        begin, cycles = seconds * 10**9 + rest, counted - int(readings[0])
-        pace = (end_seconds * 10**9 + end_rest - begin) / cycles if cycles > 0 else 0.0
-        found: Array = begin + ((readings[:count] - readings[0]) * pace).astype(np.int64)
-        return begin, found, readings[count + ANCHORS:].tolist()
+        seconds, nanoseconds, end_seconds, end_nanoseconds, counted = map(int, readings[count: count + ANCHORS])
+        begin, cycles = seconds * 10**9 + nanoseconds, counted - int(readings[0])
+        pace = (end_seconds * 10**9 + end_nanoseconds - begin) / cycles if cycles > 0 else 0.0
+        times: Array = begin + ((readings[:count] - readings[0]) * pace).astype(np.int64)
+        return begin, times, readings[count + ANCHORS:].tolist()
 
     def with_plans(self, plans: dict[int, Plan]) -> tuple[Event, ...]:
         """The events, with other plans for some steps."""
@@ -225,15 +225,15 @@ class TimedRows:
                  "first", "note", "readings", "rows", "token")
 
     def __init__(self, table: Table, account: Account) -> None:
-        found = clock()
-        assert found is not None, "the caller has asked for it"
+        clock_call = clock()
+        assert clock_call is not None, "the caller has asked for it"
         plain = table.rows
         self.token, self._table = object(), weakref.ref(table)  # which has this
         self._run, self.account = table._run, account
         self._brought: tuple[Sequence[int], Sequence[ArrayObject]] = ((), ())
         self.readings = np.zeros(account.readings + ANCHORS + len(account.sizes), np.int64)
         start, sizes = self.readings.ctypes.data, len(account.sizes)
-        reading, count = functools.partial(_call, *found), functools.partial(_call, counter())
+        reading, count = functools.partial(_call, *clock_call), functools.partial(_call, counter())
         anchor = start + 8 * account.readings
         rows, self.after, plain_rows = [reading(anchor, PAUSE), count(start, 0, PAUSE)], {}, plain[:-1].tolist()
         place = 0

@@ -107,7 +107,8 @@ class Trainer:
         self._params = _listed(params)
         self._contexts = self._common_contexts()
         self._tables = UpdateTables()
-        self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}  # by MXNet's name, for its programs
+        # by MXNet's name, for its programs; Any: a name or a store, and a bool or None
+        self._kvstore_params: dict[str, Any] = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._compression_params = compression_params
         self._kvstore: Any = None
         self._update_on_kvstore: bool | None = None

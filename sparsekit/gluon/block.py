@@ -471,6 +471,11 @@ class HybridBlock(Block):
             self._programs = Programs() if active else None
         super().hybridize(active, clear=clear)
 
+    def _clear_cached_op(self) -> None:
+        """Discard the programs of this block, which programs for MXNet do after they changed what it computes."""
+        if self._programs is not None:
+            self._programs = Programs()
+
     @property
     def _forward_is_ours(self) -> bool:
         """Whether ``forward`` is the library's, of the class and of this block."""

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Trainer"]
 
 #: The methods that ``step`` consists of, none of which is called where a table makes the step.
-_OF_A_STEP = frozenset(("step", "_divide_by", "_follow", "_update", "_pending", "_update_here", "_update_one_by_one"))
+_OF_A_STEP = frozenset(("step", "_divide_by", "_follow", "_allreduce_grads", "_update", "_pending", "_update_here",
+                        "_update_one_by_one"))
 
 
 class UpdatedOnKVStoreError(UnsupportedError, AssertionError):
@@ -106,7 +107,9 @@ class Trainer:
         self._params = _listed(params)
         self._contexts = self._common_contexts()
         self._tables = UpdateTables()
-        self._kvstore_asked, self._update_asked, self._compression_asked = kvstore, update_on_kvstore, compression_params
+        # by MXNet's name, for its programs; Any: a name or a store, and a bool or None
+        self._kvstore_params: dict[str, Any] = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
+        self._compression_params = compression_params
         self._kvstore: Any = None
         self._update_on_kvstore: bool | None = None
         self._servers: TrainerServers | None = None
@@ -129,6 +132,11 @@ class Trainer:
         if self._update_on_kvstore:
             self._kvstore.set_optimizer(self._optimizer)
 
+    @property
+    def _param2idx(self) -> dict[str, int]:
+        """The number of each parameter in the optimizer and the kvstore, by its name; programs for MXNet read it."""
+        return {parameter.name: index for index, parameter in enumerate(self._params)}
+
     def _common_contexts(self) -> list[Context]:
         """The contexts of the first parameter, which must be those of all."""
         contexts: list[Context] = []
@@ -146,7 +154,7 @@ class Trainer:
 
     def _connect(self) -> None:
         """Choose the store, and whether it or the contexts make the step."""
-        asked = self._kvstore_asked
+        asked, update = self._kvstore_params["kvstore"], self._kvstore_params["update_on_kvstore"]
         if isinstance(asked, str):
             made = create_kvstore(asked)
             self._kvstore = made if len(self._contexts) > 1 or isinstance(made, DistKVStore) else None
@@ -162,13 +170,13 @@ class Trainer:
             self._update_on_kvstore = None
             return
         if far:
-            self._servers = TrainerServers(self, self._kvstore, self._update_asked)
+            self._servers = TrainerServers(self, self._kvstore, update)
             self._update_on_kvstore = self._servers.update
             return
         sparse_gradients = any(one.grad_stype != "default" and one.stype == "default" for one in self._params)
-        wanted = not sparse_gradients if self._update_asked is None else self._update_asked
+        wanted = not sparse_gradients if update is None else update
         able = self._kvstore.is_capable(KVStoreBase.OPTIMIZER)
-        if self._update_asked and not able:
+        if update and not able:
             raise UnsupportedError(f"A kvstore of type {self._kvstore.type} cannot update parameters.",
                                    hint="use update_on_kvstore=False.")
         self._update_on_kvstore = bool(wanted and able)
@@ -246,16 +254,16 @@ class Trainer:
         """
         self._divide_by(batch_size)
         self._follow()
-        if self._kvstore is None:
-            self._update(ignore_stale_grad)
-        elif self._servers is not None and self._update_on_kvstore:
-            self._servers.step(self._pending(ignore_stale_grad))
-        elif self._update_on_kvstore:
-            self._update_there(ignore_stale_grad)
-        else:
-            self._pending(ignore_stale_grad)
-            self._sum_gradients()
-            self._update(ignore_stale_grad)
+        if self._update_on_kvstore:
+            if self._servers is not None:
+                self._servers.step(self._pending(ignore_stale_grad))
+            else:
+                self._update_there(ignore_stale_grad)
+            return
+        if self._kvstore is not None:
+            self._pending(ignore_stale_grad)  # a stale gradient is an error before any is added to another
+        self._allreduce_grads()
+        self._update(ignore_stale_grad)
 
     def allreduce_grads(self) -> None:
         """Give every context the sum of all contexts' gradients, for clipping for instance; then call ``update``.
@@ -267,8 +275,7 @@ class Trainer:
         """
         self._follow()
         self._refuse_on_kvstore("allreduce_grads")
-        if self._kvstore is not None:
-            self._sum_gradients()
+        self._allreduce_grads()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """One step of the optimizer on every parameter, gradients divided by ``batch_size``; as ``step`` without sums."""
@@ -346,7 +353,10 @@ class Trainer:
                         updater(index, variable.grad, values)
                         variable.fresh = False
 
-    def _sum_gradients(self) -> None:
+    def _allreduce_grads(self) -> None:
+        """Add the gradients up.  Trainers of programs for MXNet, such as Horovod's, define it to add those of other processes."""
+        if self._kvstore is None:
+            return
         if self._servers is not None:
             self._servers.sum_gradients()
             return

@@ -22,6 +22,9 @@ __all__ = ["InferredGraph", "NodeStorage", "adjusted_call", "declared_stype", "d
 #: Sizes that stand for unknown ones when an operator's shapes are tried; what follows them is unknown too.
 _PROBES = (5_040, 7_560)
 
+#: A size that is shorter than what ``slice`` and others cut off at the end of an axis.
+_SHORT = 1
+
 #: Element types that stand for unknown ones; outputs that have the same type with both have it with any.
 _TYPE_PROBES = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -132,21 +135,24 @@ def adjusted_call(call: Call, shape: Partial) -> Call:
 def _tried(call: Call, ins: list[Partial]) -> list[Partial] | None:
     """What can be said of the outputs with some sizes unknown: those that do not depend on them.
 
-    The shape rule is run twice, with other sizes in the place of the unknown; sizes that come out equal are known.
+    The shape rule is run with several sizes in the place of the unknown; sizes that come out equal are known.  A rule that
+    refuses the short size, such as that of ``topk``, does not cut at ends.
     """
     if any(shape is None for shape in ins):
         return None
     outcomes = []
-    for probe in _PROBES:
+    for probe in (*_PROBES, _SHORT):
         try:
             shapes = infer_shapes(call, [tuple(probe if size is None else size for size in shape or ()) for shape in ins])
         except SparsekitError:
+            if probe == _SHORT:
+                continue
             return None
         if shapes is None:
             return None
         outcomes.append(shapes)
-    return [tuple(first if first == other else None for first, other in zip(*pair, strict=True)) if len(pair[0]) == len(pair[1])
-            else None for pair in zip(*outcomes, strict=True)]
+    return [tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes_of_one, strict=True))
+            if len({len(shape) for shape in shapes_of_one}) == 1 else None for shapes_of_one in zip(*outcomes, strict=True)]
 
 
 def shapes_of(heads: Iterable[Entry], variable_shapes: dict[SymbolNode, Partial], lenient: bool = False) -> dict[Entry, Partial]:

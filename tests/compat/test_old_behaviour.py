@@ -290,6 +290,23 @@ class Named(mx.gluon.HybridBlock):
 
 
 @pytest.mark.parametrize("active", [False, True])
+def test_a_block_may_forget_what_was_traced(active):
+    """As ``set_nms`` and ``reset_class`` of GluonCV's models do: no attribute is set, so no change is noticed."""
+    factors = [1]
+
+    class Scaled(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            return x * factors[0]
+
+    net = initialized(Scaled())
+    net.hybridize(active)
+    assert net(nd.ones((1,))).asscalar() == 1
+    factors[0] = 2
+    net._clear_cached_op()
+    assert net(nd.ones((1,))).asscalar() == 2
+
+
+@pytest.mark.parametrize("active", [False, True])
 def test_control_flow_of_blocks_may_have_names(active):
     block = Named()
     block.hybridize(active)

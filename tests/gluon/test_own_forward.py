@@ -289,6 +289,42 @@ def test_python_of_a_trainer_or_an_optimizer_runs_at_every_step(kind, method, co
         assert len(calls) == (2 * STEPS - replaced_at) * (1 if method == "step" else 2)
 
 
+class Doubling(gluon.Trainer):
+    """Adds the gradients of another process, which are the same, as Horovod's trainer for MXNet does."""
+
+    def _allreduce_grads(self):
+        for parameter in self._params:
+            for gradient in parameter.list_grad():
+                gradient *= 2
+
+
+@pytest.mark.parametrize("way", ["step", "parts", "compiled"])
+@pytest.mark.parametrize("kvstore", [None, "device"])
+def test_a_trainer_may_add_gradients_its_own_way(kvstore, way):
+    contexts = [mx.cpu(0)] if way == "compiled" else [mx.cpu(0), mx.cpu(1)]
+    net = nn.Dense(1, in_units=2, use_bias=False)
+    net.initialize("zeros", ctx=contexts)
+    trainer = Doubling(net.collect_params(), "sgd", {"learning_rate": 1}, kvstore=kvstore, update_on_kvstore=False)
+    assert trainer._kvstore_params == {"kvstore": kvstore, "update_on_kvstore": False}
+    assert trainer._param2idx == {net.weight.name: 0}
+    step = gluon.TrainStep(net, None, trainer)
+    for _ in range(3):
+        if way == "compiled":
+            step(mx.nd.array([[1, 2]]))
+            continue
+        for context in contexts:
+            with mx.autograd.record():
+                made = net(mx.nd.array([[1, 2]], ctx=context))
+            made.backward()
+        if way == "parts":
+            trainer.allreduce_grads()
+            trainer.update(1)
+        else:
+            trainer.step(1)
+    for context in contexts:
+        assert net.weight.data(context).asnumpy().tolist() == [[-6, -12]]
+
+
 @pytest.mark.parametrize("decorated", ["class", "method"])
 def test_what_the_library_wraps_is_still_the_users(decorated):
     calls = []

@@ -97,6 +97,20 @@ def test_the_slope_of_hypot_at_its_tip_is_not_a_number():
     np.testing.assert_allclose(x.grad.asnumpy(), [np.nan, 0.6])
 
 
+@pytest.mark.filterwarnings("ignore::sparsekit.StorageFallbackWarning")
+@pytest.mark.parametrize("stypes", [("row_sparse", "default"), ("csr", "default"), ("default", "csr"), ("csr", "row_sparse")])
+@pytest.mark.parametrize("name", ["broadcast_hypot", "broadcast_mod", "broadcast_power"])
+def test_a_slope_at_absent_zeros_is_that_at_zeros(name, stypes):
+    """Such as 0 / 0 in hypot: gradients of sparse arrays were 0 where nothing is stored."""
+    values = [[0.0, 0.0], [3.0, 0.0], [0.0, 2.0]], [[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]]
+    sparse = [variable(mx.nd.array(value).tostype(stype)) for value, stype in zip(values, stypes, strict=True)]
+    dense = [variable(mx.nd.array(value)) for value in values]
+    differentiated(getattr(mx.nd, name), *sparse)
+    differentiated(getattr(mx.nd, name), *dense)
+    for one, other in zip(sparse, dense, strict=True):
+        np.testing.assert_array_equal(one.grad.asnumpy(), other.grad.asnumpy())
+
+
 @pytest.mark.parametrize("shape", [(1, 1, 4, 3), (1, 1, 3, 4)])
 def test_blocks_must_divide_both_sides(shape):
     refused(mx.MXNetError, "divisible into blocks", mx.nd.space_to_depth, mx.nd.ones(shape), block_size=2)

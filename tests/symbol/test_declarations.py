@@ -143,3 +143,12 @@ def test_partial_shapes_go_both_ways():
     for make, wanted in ((lambda a: S.expand_dims(a, axis=1), (2, 4)), (lambda a: S.SwapAxis(a, dim1=0, dim2=2), (4, 1, 2)),
                          (lambda a: S.transpose(a, axes=(1, 2, 0)), (4, 2, 1))):
         assert (make(S.Variable("a")) + S.Variable("c", shape=(2, 1, 4))).infer_shape()[0][0] == wanted
+
+
+def test_a_slice_of_an_unknown_axis_may_be_shorter():
+    """``end`` lies beyond an axis that is short; the size of 5 that was said refused data of 3 rows."""
+    rows = S.slice(S.Variable("a", shape=(0, 20)), begin=(None, 3), end=(5, 10))
+    assert rows.infer_shape_partial()[1] == [(0, 7)]
+    assert S.slice(S.Variable("a", shape=(0,)), begin=(-3,), end=(None,)).infer_shape_partial()[1] == [(0,)]
+    assert S.topk(S.Variable("a"), axis=0, k=3).infer_shape_partial(a=(0, 4))[1] == [(3, 4)]  # which are never fewer
+    assert (rows + S.Variable("c")).infer_shape_partial(c=(3, 7))[:2] == ([(0, 20), (3, 7)], [(3, 7)])

@@ -14,7 +14,7 @@ from ...kernels import NUMPY, is_numpy
 from ...storage import CSR, RowSparse, densify
 from .. import samples
 from ..sparse.sparse_indexing import broadcast_csr, index_type
-from .unary import _logistic, on_data
+from .unary import _logistic, on_data, plain
 
 if TYPE_CHECKING:
     from ...base.types import Array, Attrs, DType, DTypeLike, Scalar, Shape
@@ -366,7 +366,7 @@ def _exponent_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs:
 
 
 broadcasting("broadcast_power", power, lambda F, g, lhs, rhs, out, attrs, want: (
-    want[0] and _sum_to(F, g * rhs * F.broadcast_power(lhs, rhs - 1), lhs),
+    want[0] and _sum_to(F, g * plain(F, rhs) * F.broadcast_power(lhs, rhs - 1), lhs),
     want[1] and _exponent_gradient(F, g, lhs, rhs, out)), "Power, with broadcasting.", saves=("lhs", "rhs", "out"),
     sample=lambda: [([np.abs(samples.grid()) + 0.5, samples.grid(1, 5, seed=1)], {})])
 
@@ -381,7 +381,7 @@ def _modulo_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: A
     if lhs.dtype.kind != "f" and rhs.dtype.kind != "f":
         return want[0] and F.zeros_like(lhs), want[1] and F.zeros_like(rhs)  # a remainder of integers is flat between its jumps
     return (want[0] and _sum_to(F, g, lhs),
-            want[1] and F.negative(_sum_to(F, F.broadcast_mul(g, F.floor(F.broadcast_div(lhs, rhs))), rhs)))
+            want[1] and F.negative(_sum_to(F, F.broadcast_mul(g, F.floor(F.broadcast_div(plain(F, lhs), rhs))), rhs)))
 
 
 broadcasting("broadcast_mod", modulo, _modulo_gradient,

@@ -13,7 +13,7 @@ from ...core.op import Op, find
 from .. import samples
 from .binary import _sum_to, broadcasting
 from .scalar import with_scalar
-from .unary import from_scipy, on_data, real, unary
+from .unary import from_scipy, on_data, plain, real, unary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,7 @@ function_of("hard_sigmoid", lambda xp, x, attrs: xp.clip(real(x) * attrs["alpha"
             "``alpha * x + beta``, bounded to 0 … 1.", {"alpha": 0.2, "beta": 0.5})
 
 function_of("_contrib_quadratic", lambda xp, x, attrs: (attrs["a"] * real(x) + attrs["b"]) * real(x) + attrs["c"],
-            lambda F, g, x, attrs: g * (F.cast_storage(x, stype="default") * (2 * attrs["a"]) + attrs["b"]),
+            lambda F, g, x, attrs: g * (plain(F, x) * (2 * attrs["a"]) + attrs["b"]),
             lambda: [([samples.grid()], {"a": 1.5, "b": -2.0, "c": c}) for c in (0.5, 0.0)],
             "``a x² + b x + c``; a csr array keeps its storage type where ``c`` is 0.", {"a": 0.0, "b": 0.0, "c": 0.0})
 
@@ -109,7 +109,7 @@ unary("_contrib_isfinite", lambda xp, x: xp.isfinite(x).astype(x.dtype), None, d
 
 
 def _hypot(F: ArrayFunctions, g: ArrayObject, side: ArrayObject, out: ArrayObject) -> ArrayObject:
-    return F.broadcast_div(F.broadcast_mul(g, side), out)
+    return F.broadcast_div(F.broadcast_mul(g, plain(F, side)), out)
 
 
 def _length(xp: ArrayModule, a: Array, b: Array) -> Array:

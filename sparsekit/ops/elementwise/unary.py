@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...storage.types import Sparse
 
 
-__all__ = ["from_scipy", "on_data", "real", "unary"]
+__all__ = ["from_scipy", "on_data", "plain", "real", "unary"]
 
 
 @overload
@@ -36,6 +36,11 @@ def on_data(store: Sparse, data: Array) -> Sparse:
     if isinstance(store, CSR):
         return CSR(data, store.indices, store.indptr, store.shape, check=False)
     return RowSparse(data, store.indices, store.shape, check=False)
+
+
+def plain(F: ArrayFunctions, array: ArrayObject) -> ArrayObject:
+    """A dense array, for gradients that are not zero, or not a number, where nothing is stored."""
+    return array if array.stype == "default" else F.cast_storage(array, stype="default")
 
 
 def unary(
@@ -95,7 +100,7 @@ def _rule(gradient: Callable[..., ArrayObject], saves: tuple[str, ...], dense: b
     """The gradient rule of ``gradient(F, g, *saved)``; with ``dense``, what is saved becomes dense first."""
 
     def of_dense(F: ArrayFunctions, g: ArrayObject, *saved: ArrayObject) -> ArrayObject:
-        return gradient(F, g, *[F.cast_storage(array, stype="default") for array in saved])
+        return gradient(F, g, *[plain(F, array) for array in saved])
 
     function = of_dense if dense else gradient
     rules: dict[tuple[str, ...], Callable[..., Gradients]] = {

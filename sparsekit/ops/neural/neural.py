@@ -13,7 +13,7 @@ from ...core import cost, hooks, infer
 from ...core.op import REQUIRED, Op
 from ...core.partial_shapes import channels, first_alike
 from .. import samples
-from ..elementwise.unary import _sigmoid, _softplus, from_scipy, on_data
+from ..elementwise.unary import _sigmoid, _softplus, from_scipy, on_data, plain
 from ..limits import check_gradient
 from ..sparse.dot import product_at, values_as
 from .softmax import LARGE, along, checked_axis, floating, wide
@@ -179,10 +179,6 @@ for _stype in ("row_sparse", "csr"):
         return on_data(x, _activate(k, x.data, attrs["act_type"]))
 
 
-def _plain(F: ArrayFunctions, array: ArrayObject) -> ArrayObject:
-    return array if array.stype == "default" else F.cast_storage(array, stype="default")
-
-
 @activation.gradient
 def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
@@ -192,12 +188,12 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, at
     if kind == "sigmoid":
         return F._sigmoid_backward(g, out)
     if kind == "tanh":
-        return g * (F.square(_plain(F, out)) * -1.0 + 1)
+        return g * (F.square(plain(F, out)) * -1.0 + 1)
     if kind == "softrelu":
         return F._softrelu_backward(g, data)
     if kind == "log_sigmoid":
         return g * F.sigmoid(F.negative(data))
-    return g / F.square(F.abs(_plain(F, data)) + 1)
+    return g / F.square(F.abs(plain(F, data)) + 1)
 
 
 RECTIFIERS = ("leaky", "prelu", "elu", "selu", "gelu", "rrelu")
@@ -330,7 +326,7 @@ def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject |
     kind = attrs["act_type"]
     slope: float = attrs["slope"]
     if kind == "gelu":
-        return F._gelu_backward(g, _plain(F, data), out=want[0] and want[0].out)
+        return F._gelu_backward(g, plain(F, data), out=want[0] and want[0].out)
     above = F._relu_backward(g, data)
     below = g - above
     if kind == "prelu" and gamma is not None:

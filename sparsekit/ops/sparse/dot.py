@@ -13,6 +13,7 @@ from ...core.partial_shapes import shared_axis
 from ...kernels import is_numpy
 from ...storage import CSR, RowSparse, convert
 from .. import samples
+from ..elementwise.unary import plain
 from ..limits import check_gradient
 
 if TYPE_CHECKING:
@@ -244,10 +245,6 @@ def _(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out
         F, g, lhs, rhs, turn_left, turn_right, want[1])
 
 
-def _plain(F: ArrayFunctions, array: ArrayObject) -> ArrayObject:
-    return array if array.stype == "default" else F.cast_storage(array, stype="default")
-
-
 def _as_columns(F: ArrayFunctions, array: ArrayObject) -> ArrayObject:
     """A matrix, or a vector as a matrix of one column."""
     return F.reshape(array, shape=(-1, 1)) if len(array.shape) == 1 else array
@@ -264,9 +261,9 @@ def product_at(F: ArrayFunctions, left: ArrayObject, right: ArrayObject, like: A
 def _left_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, turn_left: bool, turn_right: bool,
                    want: Want | None) -> ArrayObject:
     """∂/∂lhs: g · rhsᵀ, or its transpose if lhs was transposed; dense, or at the places that are read."""
-    g = _plain(F, g)
+    g = plain(F, g)
     if want is not None and want.places is not None and len(rhs.shape) <= 2:
-        right = _plain(F, F.transpose(rhs) if turn_right and len(rhs.shape) == 2 else rhs)
+        right = plain(F, F.transpose(rhs) if turn_right and len(rhs.shape) == 2 else rhs)
         right, g = _as_columns(F, right), _as_columns(F, g)
         return product_at(F, right, g, lhs, want.places) if turn_left else product_at(F, g, right, lhs, want.places)
     check_gradient("dot", lhs)
@@ -282,9 +279,9 @@ def _left_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: Arr
 def _right_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, turn_left: bool, turn_right: bool,
                     want: Want) -> ArrayObject:
     """∂/∂rhs: lhsᵀ · g, or its transpose if rhs was transposed; row_sparse under a csr left side, or at places."""
-    g = _plain(F, g)
+    g = plain(F, g)
     if want.places is not None and len(lhs.shape) <= 2:
-        left = _as_columns(F, _plain(F, lhs if turn_left or len(lhs.shape) == 1 else F.transpose(lhs)))
+        left = _as_columns(F, plain(F, lhs if turn_left or len(lhs.shape) == 1 else F.transpose(lhs)))
         turned = F.transpose(g) if len(g.shape) == 2 else _as_columns(F, g)
         return product_at(F, turned, left, rhs, want.places) if turn_right else product_at(F, left, turned, rhs, want.places)
     of_vector = lhs.stype == "csr" and len(rhs.shape) == 1

@@ -169,7 +169,7 @@ class Sizes:
 
     def parts(self, kind: Kind) -> tuple[Part, ...]:
         """What a piece of memory of this kind would consist of, and what would come with it."""
-        role, owner, stype, shape, component, part, dtype, old = kind
+        role, owner, stype, shape, component, part, _, old = kind
         if self.change.lazy_state and role == "optimizer state" and stype == "default" and len(shape) > 1 and self._lazily(owner):
             rows = self.rows_of(owner, shape[0])
             if rows is not None:

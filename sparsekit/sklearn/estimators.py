@@ -654,7 +654,7 @@ def _as_csr(X: Rows) -> Rows:
 
 
 def _sound(X: Rows) -> Rows:
-    """The same rows, of which it is known that a sparse matrix's indices are within its shape: no conversion or batch looks again."""
+    """The same rows, if the components of a sparse matrix fit its shape: no conversion or batch looks again."""
     if hasattr(X, "tocsr"):
         try:
             check_foreign(X)

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 if TYPE_CHECKING:
     from .types import Shape
 
@@ -18,7 +16,7 @@ LASTING, PASSING = ("parameter", "gradient", "optimizer state"), ("activation", 
 
 INDICES = {"int32": 4, "int64": 8}
 FLOATS = {"float16": 2, "float32": 4, "float64": 8}
-_ITEMS = {**INDICES, **FLOATS, "int8": 1, "uint8": 1, "bool": 1}
+_ITEMS = {**INDICES, **FLOATS, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}
 
 #: Bytes from which the library computes a gradient straight into its buffer.
 IN_PLACE = 1 << 16
@@ -152,7 +150,7 @@ class Sizes:
         held = {kind.owner for kind in kinds if kind.role == "parameter"}
         #: Parameters -> shapes of their gradients that would be one array, there as long as the parameter.
         self.buffers = {owner: kind.shape for owner, kind in gradients.items() if owner in held and kind.shape not in apart
-                        and math.prod(kind.shape) * self._item(kind.dtype) >= IN_PLACE}
+                        and math.prod(kind.shape) * self._item(kind) >= IN_PLACE}
         #: Shapes of gradients that would be dense -> whether they are written in place.
         self._wider = {kind.shape: owner in self.buffers for owner, kind in gradients.items()}
 
@@ -171,7 +169,7 @@ class Sizes:
 
     def parts(self, kind: Kind) -> tuple[Part, ...]:
         """What a piece of memory of this kind would consist of, and what would come with it."""
-        role, owner, stype, shape, component, part, dtype, old = kind
+        role, owner, stype, shape, component, part, _, old = kind
         if self.change.lazy_state and role == "optimizer state" and stype == "default" and len(shape) > 1 and self._lazily(owner):
             rows = self.rows_of(owner, shape[0])
             if rows is not None:
@@ -189,10 +187,10 @@ class Sizes:
                 return self._stored(rows, kind)
         if stype == "row_sparse" and self._fuller(role, owner, shape):
             counted = component == "data" and not (owner in self.buffers if role == "gradient" else self._wider[shape])
-            return (Part(role, "default", component, math.prod(shape) * self._item(dtype)),) if counted else ()
+            return (Part(role, "default", component, math.prod(shape) * self._item(kind)),) if counted else ()
         lengths = self._lengths(role, stype, shape, component, part)
-        item = self._index if self._index and component != "data" else self._item(dtype)
-        size = int(old if lengths == part and item == item_size(dtype) else math.prod(lengths) * item)
+        item = self._index if self._index and component != "data" else self._item(kind)
+        size = int(old if lengths == part and item == item_size(kind) else math.prod(lengths) * item)
         return (Part(role, stype, component, size), *self._buffer(kind))
 
     def _fuller(self, role: str, owner: str, shape: Shape) -> bool:
@@ -208,7 +206,7 @@ class Sizes:
         """The dense gradient that would come with a parameter: one array, which every backward pass writes to."""
         if kind.role != "parameter" or kind.component != "data" or kind.owner not in self.buffers:
             return ()
-        return (Part("gradient", "default", "data", math.prod(self.buffers[kind.owner]) * self._item(kind.dtype)),)
+        return (Part("gradient", "default", "data", math.prod(self.buffers[kind.owner]) * self._item(kind)),)
 
     def rows_of(self, owner: str, length: int) -> int | None:
         """Rows that a row-sparse gradient of a parameter would store; None, and a note, if nothing tells."""
@@ -225,7 +223,7 @@ class Sizes:
         return min(length, math.ceil(int(rows) * self.factor))
 
     def _stored(self, rows: int, kind: Kind) -> tuple[Part, ...]:
-        return (Part(kind.role, "row_sparse", "data", rows * math.prod(kind.shape[1:]) * self._item(kind.dtype)),
+        return (Part(kind.role, "row_sparse", "data", rows * math.prod(kind.shape[1:]) * self._item(kind)),
                 Part(kind.role, "row_sparse", "indices", rows * (self._index or 8)))
 
     def _lazily(self, owner: str) -> bool:
@@ -246,13 +244,13 @@ class Sizes:
             return (math.floor(self.batch * self.factor + 0.5) + 1,)
         return (math.floor(part[0] * self.factor + 0.5), *part[1:])
 
-    def _item(self, dtype: str) -> int:
-        return self._value if self._value and dtype in FLOATS else item_size(dtype)
+    def _item(self, kind: Kind) -> int:
+        return self._value if self._value and (kind.dtype in FLOATS or kind.dtype == "bfloat16") else item_size(kind)
 
 
-def item_size(dtype: str) -> int:
-    """Bytes of an element."""
-    return _ITEMS[dtype] if dtype in _ITEMS else int(np.dtype(dtype).itemsize)
+def item_size(kind: Kind) -> int:
+    """Bytes of an element; of types of other libraries, as recorded."""
+    return _ITEMS[kind.dtype] if kind.dtype in _ITEMS else kind.bytes // max(math.prod(kind.part), 1)
 
 
 def batch_of(kinds: Iterable[Kind]) -> int:

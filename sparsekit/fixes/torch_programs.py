@@ -28,7 +28,7 @@ __all__ = ["MANY_STEPS", "OwnUpdate", "Sizes", "check_apart", "growing", "is_own
            "names_of_weights", "note_states", "optimizers", "put_states", "reduced", "row_numbers", "size_of_state",
            "states", "tell_of_files", "to_numpy", "torch_of", "weights_behind"]
 
-#: Name of an optimizer -> bytes of its state after each step, and those of them that are no first copy of a row.
+#: Name of an optimizer -> bytes of its state after each step, and those of them that may be further copies of a row.
 Sizes: TypeAlias = "dict[str, list[tuple[int, int]]]"
 
 #: Steps that a growth is foretold for.
@@ -206,7 +206,7 @@ def tell_of_files() -> None:
 
 
 def note_states(found: Iterable[tuple[str, TorchOptimizer]], sizes: Sizes) -> None:
-    """Note the bytes of each optimizer's state after each step, and those of them that are no first copy of a row."""
+    """Note the bytes of each optimizer's state after each step, and those of them that may be further copies of a row."""
     for name, optimizer in found:
         def note(optimizer: TorchOptimizer, *given: object, name: str = name) -> None:
             size, seen = size_of_state(torch_of(), optimizer), sizes.setdefault(name, [])
@@ -216,27 +216,26 @@ def note_states(found: Iterable[tuple[str, TorchOptimizer]], sizes: Sizes) -> No
 
 
 def size_of_state(torch: Torch, optimizer: TorchOptimizer) -> tuple[int, int]:
-    """The bytes of an optimizer's state, and those of them that are no first copy of a row."""
+    """The bytes of an optimizer's state, and those of them that may be further copies of a row."""
     kept = {key: one for key, one in vars(optimizer).items() if key != "param_groups"}
     own = [_size(torch, one) for one in tensors_in(torch, kept)]
     return sum(size for size, _ in own), sum(more for _, more in own)
 
 
 def _size(torch: Torch, tensor: TorchTensor) -> tuple[int, int]:
-    """The bytes of a tensor, and those of them that are no first copy of a row."""
+    """The bytes of a tensor, and those of them that may be further copies of a row."""
     if tensor.layout is not torch.sparse_coo:
         return tensor.numel() * tensor.element_size(), tensor.numel() * tensor.element_size()
     indices, values = tensor._indices(), tensor._values()
     size = values.numel() * values.element_size() + indices.numel() * indices.element_size()
-    stored = indices.shape[1]
-    different = stored if tensor.is_coalesced() else indices.unique(dim=1).shape[1]
-    return size, size - size // max(1, stored) * different
+    return size, 0 if tensor.is_coalesced() else size
 
 
 def growing(states: Sizes, plain: Sizes) -> str:
     """How the states of optimizers grow with every step by a fix, in words; empty if none does.
 
-    Rows that a sparse state stores once are not counted: there are no more than the weight has.
+    A sparse state whose rows are merged is not counted: there are no more of them than the weight has.  One whose rows are not
+    merged stores a row again at each step that touches it, even if the steps seen so far touched others.
     """
     for name, found in states.items():
         (_, early), (less, late), (size, last) = found[-3:] if len(found) > 2 else [(0, 0)] * 3

@@ -164,8 +164,8 @@ class Trainer:
             raise DTypeError(expected("kvstore", "'device', 'local', None or a KVStore", type(asked)), hint="leave it out.")
         self._shared: set[int] = set()
         far = isinstance(self._kvstore, DistKVStore)
-        if self._compression_asked:
-            (KVStoreBase() if self._kvstore is None else self._kvstore).set_gradient_compression(self._compression_asked)
+        if self._compression_params:
+            (KVStoreBase() if self._kvstore is None else self._kvstore).set_gradient_compression(self._compression_params)
         if self._kvstore is None:
             self._update_on_kvstore = None
             return

@@ -16,6 +16,7 @@ from ..base.context import cpu
 from ..base.errors import DTypeError, ShapeError
 from ..base.files import failures_named, written
 from ..storage import CSR, RowSparse, convert
+from ..storage.check import check_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +47,7 @@ def _as_csr(data: object) -> CSR:
     if isinstance(store, RowSparse):
         return convert(store, "csr")
     if hasattr(store, "tocsr"):
+        check_foreign(store)
         rows = store.tocsr()
         found = CSR(rows.data, rows.indices, rows.indptr, rows.shape, check=False)
         if not rows.has_canonical_format:

@@ -13,7 +13,7 @@ from ..core import device, hooks
 from ..core.arrays import wrap
 from ..ops.creation import empty_store
 from ..storage import CSR, RowSparse, within_memory
-from ..storage.check import check_room
+from ..storage.check import check_foreign, check_room
 from ..storage.convert import counts_to_indptr, row_ids
 from .indexing import assignable
 from .ndarray import NDArray, check_no_part, is_whole
@@ -54,6 +54,7 @@ def assign(x: NDArray, key: object, value: Foreign) -> None:
 
 def _csr_of(matrix: Foreign, x: NDArray) -> NDArray:
     """A csr array of a matrix of scipy."""
+    check_foreign(matrix)
     copy = matrix.tocsr().copy()
     copy.sum_duplicates()
     store = CSR(copy.data, copy.indices.astype(np.int64), copy.indptr.astype(np.int64), copy.shape)

@@ -19,7 +19,7 @@ from ..core.graph import CustomNode, PlacesNode
 from ..ops.creation import empty_store
 from ..ops.sparse.cast import check_stype
 from ..storage import CSR, RowSparse, convert, within_memory
-from ..storage.check import check_memory
+from ..storage.check import check_foreign, check_memory
 from ..storage.convert import counts_to_indptr, row_ids
 from .arguments import (
     brought,
@@ -424,6 +424,7 @@ def _csr_of_foreign(source: Foreign, dtype: DTypeLike, sharing: Sharing) -> CSR:
     if len(source.shape) != 2:
         raise ShapeError(f"A csr array has two dimensions; the source has shape {source.shape}.",
                          hint="reshape it to (rows, columns) first.")
+    check_foreign(source)
     matrix = source.tocsr()
     if not all(hasattr(matrix, part) for part in ("data", "indices", "indptr", "shape", "sum_duplicates")):
         raise DTypeError(f"tocsr() of a {type(source).__name__} gave a {type(matrix).__name__}, not a csr matrix.",

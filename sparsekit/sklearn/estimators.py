@@ -32,6 +32,7 @@ from ..ndarray import NDArray, array
 from ..ops.sparse.sparse_indexing import csr_rows
 from ..optimizer.states import arrays_of
 from ..storage import CSR
+from ..storage.check import check_foreign
 from .blocks import Interactions, Linear
 
 if TYPE_CHECKING:
@@ -198,9 +199,9 @@ class _Estimator(BaseEstimator, abc.ABC):
                                  hint="0.1 sets a tenth aside.")
 
     def _validated(self, X: Rows, y: Values, sample_weight: Values | None, reset: bool) -> tuple[Rows, Array, Array | None]:
-        X, y, sample_weight = map(_brought, (X, y, sample_weight))
+        X, y, sample_weight = _sound(_brought(X)), _brought(y), _brought(sample_weight)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
-        X = _sound(_as_csr(X)) if reset else self._in_type(X)
+        X = _as_csr(X) if reset else self._in_type(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
             if sample_weight.min(initial=0) < 0:
@@ -211,7 +212,7 @@ class _Estimator(BaseEstimator, abc.ABC):
     def _in_type(self, X: Rows) -> Rows:
         """The rows as a csr matrix in the element type of the training."""
         with np.errstate(over="ignore"):
-            made = _sound(_as_csr(X)).astype(self._dtype, copy=False)
+            made = _as_csr(X).astype(self._dtype, copy=False)
         if made.dtype != X.dtype and not np.isfinite(made.data).all():
             raise ParameterError(f"X has values beyond the range of {self._dtype}, the type of what training began with.",
                                  hint="scale X, or begin with float64.")
@@ -261,7 +262,7 @@ class _Estimator(BaseEstimator, abc.ABC):
 
     def _outcome_of(self, X: Rows) -> Array:
         check_is_fitted(self, "net_")
-        X = validate_data(self, _brought(X), accept_sparse="csr", reset=False, dtype=[np.float64, np.float32])
+        X = validate_data(self, _sound(_brought(X)), accept_sparse="csr", reset=False, dtype=[np.float64, np.float32])
         found = self._outcome(self._in_type(X))
         if not np.isfinite(found).all():
             raise ParameterError(f"What the model computes of X is beyond the range of {self._dtype}.",
@@ -657,13 +658,12 @@ def _as_csr(X: Rows) -> Rows:
 
 
 def _sound(X: Rows) -> Rows:
-    """The same matrix, of which it is known that its indices are within its shape, so that no batch of it is looked at again."""
-    try:
-        X.check_format(full_check=True)
-    except ValueError as error:
-        raise SparseFormatError(
-            f"X must be a csr matrix, but its {error}.",
-            hint=f"row i has the columns indices[indptr[i]:indptr[i + 1]], from 0 to {X.shape[1] - 1}.") from error
+    """The same rows, if the components of a sparse matrix fit its shape: no conversion or batch looks again."""
+    if hasattr(X, "tocsr"):
+        try:
+            check_foreign(X)
+        except SparseFormatError as error:
+            raise SparseFormatError(f"X must be a {X.format} matrix, but its {error.message}", hint=error.hint) from None
     return X
 
 

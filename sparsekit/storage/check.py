@@ -12,11 +12,12 @@ from ..base.config import config
 from ..base.errors import DensificationError, InsufficientMemoryError, SparseFormatError
 
 if TYPE_CHECKING:
-    from ..base.types import Array, DTypeLike, Indices, Shape, Values
+    from ..base.types import Array, DTypeLike, Foreign, Indices, Shape, Values
     from .csr import CSR
     from .types import Store
 
-__all__ = ["allocation_error", "check_conversion", "check_csr", "check_memory", "check_room", "check_row_sparse", "on_host"]
+__all__ = ["allocation_error", "check_conversion", "check_csr", "check_foreign", "check_memory", "check_room", "check_row_sparse",
+           "on_host"]
 
 _CONVERSION_HINT = "take a slice first; asscipy() and the components need no conversion."
 
@@ -59,20 +60,58 @@ def check_csr(data: Values, indices: Indices, indptr: Indices, shape: Shape) -> 
         _fail(f"data has shape {data.shape} but indices has {indices.shape[0]} entries.",
               "both must have one entry per stored value.")
     rows, columns = shape
-    if indptr.shape[0] != rows + 1:
-        _fail(f"indptr has {indptr.shape[0]} entries, but {rows} rows need {rows + 1}.",
-              "row i is data[indptr[i]:indptr[i + 1]].")
     indices, indptr = on_host(indices), on_host(indptr)
-    if indptr[0] != 0 or indptr[-1] != indices.shape[0]:
-        _fail(f"indptr runs from {indptr[0]} to {indptr[-1]}, but must run from 0 to {indices.shape[0]}.",
+    _check_pointers(indptr, rows, indices.shape[0])
+    if indptr[-1] != indices.shape[0]:
+        _fail(f"indptr runs from 0 to {indptr[-1]}, but must run from 0 to {indices.shape[0]}.",
+              "its last entry is the number of stored values.")
+    _check_bounds("indices", indices, columns, "columns")
+    _check_ascending_in_rows(indices, indptr)
+
+
+def _check_pointers(indptr: Array, rows: int, stored: int, axis: str = "row") -> None:
+    """Raise ``SparseFormatError`` unless ``indptr`` cuts the stored values into rows."""
+    if indptr.shape[0] != rows + 1:
+        _fail(f"indptr has {indptr.shape[0]} entries, but {rows} {axis}s need {rows + 1}.",
+              f"{axis} i is data[indptr[i]:indptr[i + 1]].")
+    if indptr[0] != 0 or indptr[-1] > stored:
+        _fail(f"indptr runs from {indptr[0]} to {indptr[-1]}, but must run from 0 to {stored}.",
               "its last entry is the number of stored values.")
     falls = np.flatnonzero(indptr[1:] < indptr[:-1])
     if falls.size:
-        row = int(falls[0])
-        _fail(f"indptr[{row + 1}] = {indptr[row + 1]} is less than indptr[{row}] = {indptr[row]}.",
-              "indptr must not decrease.")
-    _check_bounds("indices", indices, columns, "columns")
-    _check_ascending_in_rows(indices, indptr)
+        at = int(falls[0])
+        _fail(f"indptr[{at + 1}] = {indptr[at + 1]} is less than indptr[{at}] = {indptr[at]}.", "indptr must not decrease.")
+
+
+def check_foreign(matrix: Foreign) -> None:
+    """Raise ``SparseFormatError`` unless the components of a matrix of scipy fit its shape.
+
+    Columns may be out of order, or repeat.  The methods of scipy that sort, add up or convert rely on the components: with wrong
+    ones they read and write memory of others.
+    """
+    form, shape = getattr(matrix, "format", None), matrix.shape
+    if len(shape) != 2:
+        return
+    if form == "coo":
+        for name, size, axis in (("row", shape[0], "rows"), ("col", shape[1], "columns")):
+            numbers = getattr(matrix, name)
+            _check_index_array(name, numbers)
+            if matrix.data.shape != numbers.shape:
+                _fail(f"data has shape {matrix.data.shape}, but {name} has {numbers.shape[0]} entries.",
+                      "both must have one entry per stored value.")
+            _check_bounds(name, numbers, size, axis)
+    elif form in ("csr", "csc", "bsr"):
+        data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
+        _check_index_array("indices", indices)
+        _check_index_array("indptr", indptr)
+        if data.ndim != (3 if form == "bsr" else 1) or data.shape[0] != indices.shape[0]:
+            _fail(f"data has shape {data.shape} but indices has {indices.shape[0]} entries.",
+                  "both must have one entry per stored value.")
+        height, width = data.shape[1:] if form == "bsr" else (1, 1)
+        sizes = [(shape[0] // height, "row"), (shape[1] // width, "column")]
+        (lines, axis), (places, across) = sizes[::-1] if form == "csc" else sizes
+        _check_pointers(indptr, lines, indices.shape[0], axis)
+        _check_bounds("indices", indices[:indptr[-1]], places, f"{across}s")
 
 
 def _check_ascending_in_rows(indices: Array, indptr: Array) -> None:

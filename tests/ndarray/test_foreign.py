@@ -145,6 +145,54 @@ def test_copy_false_names_what_has_to_be_copied():
             nd.sparse.csr_matrix(matrix).asscipy(copy=odd)
 
 
+def _damaged(form, part, place, value):
+    made = scipy.sparse.random(50, 30, 0.2, "csr", random_state=0)
+    made = made.tobsr((5, 5)) if form == "bsr" else made.asformat(form)
+    for name in ("row", "col", "indices", "indptr"):
+        if hasattr(made, name):
+            setattr(made, name, getattr(made, name).copy())
+    if place is None:
+        setattr(made, part, value(getattr(made, part)))
+    else:
+        getattr(made, part)[place] = value
+    if hasattr(made, "indptr"):
+        made.has_canonical_format = made.has_sorted_indices = False
+    return made
+
+
+DAMAGES = {
+    **{f"{form}: {part}[{place}] = {value}": (form, part, place, value) for form in ("csr", "csc", "bsr")
+       for part, place, value in (("indices", 3, -5_000_000), ("indices", 3, 50_000_000), ("indptr", 2, 9_999_999),
+                                  ("indptr", 2, -9_999_999), ("indptr", 0, -1), ("indptr", -1, 10**7))},
+    **{f"{form}: {name}": (form, part, None, value) for form in ("csr", "csc", "bsr")
+       for name, part, value in (("fewer values", "data", lambda a: a[:-3]), ("fewer pointers", "indptr", lambda a: a[:-4]),
+                                 ("fractions", "indices", lambda a: a + 0.5), ("flat", "indices", lambda a: a.reshape(-1, 1)))},
+    **{f"coo: {part}[3] = {value}": ("coo", part, 3, value) for part in ("row", "col") for value in (-5_000_000, 50_000_000)},
+    "coo: fewer values": ("coo", "data", None, lambda a: a[:-3]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_matrices_of_scipy_are_refused_before_scipy_reads_them(damage, tmp_path):
+    """scipy's own conversions read and write outside their arrays then, which ends the process."""
+    x = nd.zeros((50, 30), stype="csr")
+    for use in (nd.sparse.csr_matrix, nd.sparse.row_sparse_array, nd.array, lambda m: x.__setitem__(slice(None), m),
+                lambda m: mx.io.save_libsvm(tmp_path / "rows.svm", m, np.zeros(50))):
+        with pytest.raises(mx.SparseFormatError):
+            use(_damaged(*damage))
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo"])
+def test_sound_matrices_of_scipy_with_spare_room_and_repeated_columns_are_read(form):
+    sound = scipy.sparse.csr_matrix(VALUES).tobsr((3, 2)) if form == "bsr" else scipy.sparse.csr_matrix(VALUES).asformat(form)
+    if form == "coo":
+        sound.row, sound.col, sound.data = (np.tile(part, 2) for part in (sound.row, sound.col, sound.data / 2))
+    else:
+        spare = np.full(2, 10**6, sound.indices.dtype)
+        sound.indices, sound.data = np.append(sound.indices, spare), np.concatenate([sound.data, sound.data[:2]])
+    np.testing.assert_array_equal(nd.sparse.csr_matrix(sound).asnumpy(), VALUES)
+
+
 @pytest.mark.parametrize("index_dtype", ["int32", "int64"])
 def test_asscipy_gives_either_class_in_the_memory_of_the_array(index_dtype):
     x = nd.sparse.csr_matrix(VALUES, index_dtype=index_dtype)

@@ -61,6 +61,18 @@ def test_a_profile_reads_back_without_loss(profile, path):
     assert repr(loaded.what_if(index_dtype="int32")) == repr(profile.what_if(index_dtype="int32"))
 
 
+def test_element_types_of_other_libraries_keep_their_sizes(profile, path):
+    profile.save(path)
+    strings = members(path)["strings.values.npy"]
+    assert b"float32" in strings
+    rewritten(path, {"strings.values.npy": strings.replace(b"float32", b"strange")})
+    loaded = load(path)
+    changed = loaded.what_if(index_dtype="int32")
+    assert (changed.before, changed.after) == (profile.what_if(index_dtype="int32").before,
+                                               profile.what_if(index_dtype="int32").after)
+    loaded.save(path.with_suffix(".html"))
+
+
 def test_every_column_reads_back_and_numpy_reads_them_too(profile, path):
     profile.save(path)
     loaded = load(path)

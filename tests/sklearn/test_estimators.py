@@ -428,3 +428,13 @@ def test_a_damaged_matrix_is_refused_before_a_row_is_read(array, value):
                 lambda: model.partial_fit(X, y), lambda: model.predict(X)):
         with pytest.raises(SparseFormatError, match="X must be a csr matrix, but its ind"):
             use()
+
+
+@pytest.mark.parametrize("form", ["csc", "bsr", "coo"])
+def test_a_damaged_matrix_of_another_format_is_refused_before_it_is_converted(form):
+    X, y = scipy.sparse.random(50, 20, 0.2, form, dtype=np.float32, random_state=0), np.arange(50) % 2
+    model = SparseClassifier(max_iter=1).fit(X, y)
+    getattr(X, "row" if form == "coo" else "indices")[3] = 5_000_000
+    for use in (lambda: SparseClassifier().fit(X, y), lambda: model.partial_fit(X, y), lambda: model.predict(X)):
+        with pytest.raises(SparseFormatError, match=f"X must be a {form} matrix, but its"):
+            use()

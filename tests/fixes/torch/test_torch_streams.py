@@ -11,14 +11,14 @@ from sparsekit.fixes import try_fixes
 ROWS, WIDTH, BATCH = 5000, 8, 300
 
 
-def program(torch, make, repeats, warm=0, rows=ROWS):
+def program(torch, make, repeats, warm=0, rows=ROWS, batch=BATCH):
     """A step of an embedding that looks up the same numbers, or others in each step."""
     torch.manual_seed(0)
-    layer, given = torch.nn.Embedding(rows, WIDTH), torch.randint(rows, (BATCH,))
+    layer, given = torch.nn.Embedding(rows, WIDTH), torch.randint(rows, (batch,))
     optimizer = make(layer.parameters())
 
     def step():
-        numbers = given if repeats else torch.randint(rows, (BATCH,))
+        numbers = given if repeats else torch.randint(rows, (batch,))
         optimizer.zero_grad()
         loss = layer(numbers).square().sum()
         loss.backward()
@@ -59,6 +59,13 @@ def test_momentum_that_grows_is_refused_with_its_growth(torch, options, repeats)
     sizes = grown(torch, options, 4)
     assert float(said[1]) == pytest.approx((sizes[-1] - sizes[-2]) / 1000, rel=0.1)
     assert float(said[2]) == pytest.approx((sizes[-1] + 996 * (sizes[-1] - sizes[-2])) / 1e6, rel=0.1)
+
+
+def test_momentum_that_grows_is_refused_if_no_row_came_twice_yet(torch):
+    step, *_ = program(torch, lambda given: torch.optim.SGD(given, lr=0.01, momentum=0.9), False, rows=20_000, batch=3)
+    fix = sparse(step)
+    assert fix.verdict == "refused"
+    assert "the state of SGD (optimizer) grows by 120 B a step" in fix.reason
 
 
 @pytest.mark.parametrize("steps", [1, pytest.param(3, marks=pytest.mark.thorough)])

@@ -315,6 +315,20 @@ def test_what_if_takes_the_rows_that_were_counted(torch):
     assert changed.saved == ROWS * WIDTH * 4 - 5 * (WIDTH * 4 + 8)
 
 
+def test_a_model_of_bfloat16_has_a_report_and_other_types(torch, tmp_path):
+    net = torch.nn.Linear(64, 32).to(torch.bfloat16)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    with mx.profiler.Profiler(torch=True) as prof:
+        for _ in range(2):
+            optimizer.zero_grad()
+            net(torch.ones(4, 64, dtype=torch.bfloat16)).sum().backward()
+            optimizer.step()
+    rows = {row["role"]: row for row in prof.what_if(value_dtype="float32").rows if row["owner"].endswith("weight")}
+    assert {role: (row["before"], row["after"]) for role, row in rows.items()} == dict.fromkeys(
+        ("parameter", "gradient", "optimizer state"), (64 * 32 * 2, 64 * 32 * 4))
+    prof.save(tmp_path / "run.html")
+
+
 def graph_of(prof):
     """Operators with what made their inputs, by position; names of variables with what is said of them."""
     nodes = prof._data().graph

@@ -160,7 +160,7 @@ def equal() -> Iterator[str]:
         said = []
         for row, name in others.items():
             times, single = ratios(rows, row, own)
-            said.append(f"{name} {times:#.2g}× ({single[0]:#.2g} to {single[-1]:#.2g})")
+            said.append(f"{name} {number(times)}× ({number(single[0])} to {number(single[-1])})")
         yield f"| {text} | {written(rows[own]['median'], 's')} | {'; '.join(said)} |"
 
 
@@ -185,6 +185,41 @@ def phrases() -> Iterator[tuple[Path, str, str]]:
             if heading.startswith("under the profiler")]
     yield (ROOT / "sparsekit" / "profiler" / "README.md", r"and [\d.]+ to [\d.]+ times as long under the profiler",
            f"and {min(told):.2f} to {max(told):.2f} times as long under the profiler")
+    yield from estimators()
+
+
+def estimators() -> Iterator[tuple[Path, str, str]]:
+    """The same of the tables of estimators."""
+    docs = ROOT / "sparsekit" / "docs"
+    record = json.loads((ROOT / "profiles" / "sklearn.json").read_text(encoding="utf-8"))
+    best, *tasks = record["sections"]
+    ours = "sparsekit SparseClassifier"
+    found = re.findall(r"([\w ]+): (\d+) passes, [^;]*best ([\d.]+)", best["fact"].replace("; ", ";"))
+    facts = {name: (passes, score) for name, passes, score in found}
+    for row, text in ((ours, "`SparseClassifier`"), ("SGDClassifier", "`SGDClassifier`"), ("vw", "Vowpal Wabbit"),
+                      ("torch", "PyTorch, `EmbeddingBag(sparse=True)` and AdaGrad"),
+                      ("LogisticRegression", "`LogisticRegression`")):
+        passes, score = facts[row]
+        times, single = ratios(best["rows"], row, ours)
+        said = "" if row == ours else f"{number(times)}× ({number(single[0])} to {number(single[-1])})"
+        word = "iterations" if row == "LogisticRegression" else "pass" if passes == "1" else "passes"
+        cells = f"{best['rows'][row]['median']:#.2g} s, {passes} {word} |{f' {said}' if said else ''} | {score}"
+        yield docs / "sklearn.md", rf"(?m)^\| {re.escape(text)} \| [^\n]*s, \d+ [^\n]*$", f"| {text} | {cells} |"
+    for task, start in zip(tasks, ("essays against stories", "8 classes, one for each author"), strict=True):
+        theirs, rate, passes, own = re.search(r"(\d+) passes, accuracy ([\d.]+); .*: (\d+) passes, .*accuracy ([\d.]+)",
+                                              task["fact"]).groups()
+        times, single = ratios(task["rows"], ours, "SGDClassifier")
+        medians = {name: row["median"] for name, row in task["rows"].items()}
+        word = "pass" if passes == "1" else "passes"
+        row = (f"| {start} | {medians['SGDClassifier']:#.2g} s, {theirs} passes, accuracy {rate} | {medians[ours]:#.2g} s, "
+               f"{passes} {word}, accuracy {own} | {times:.2f} ({single[0]:.2f} to {single[-1]:.2f}) |")
+        for name in ("sklearn.md", "training_run.md"):
+            yield docs / name, rf"(?m)^\| {start} \| [^\n]*$", row
+
+
+def number(value: float) -> str:
+    """A ratio with two digits behind the point, or none from 10 on."""
+    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
 
 
 def label(line: str) -> str:

@@ -134,13 +134,13 @@ def test_private_names_of_python_and_numpy_stay_behind_lists_of_versions(parsed)
     found = set()
     for path, nodes in parsed.items():
         imports = [node for node in nodes if isinstance(node, ast.Import)]
-        froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and not node.level and node.module != "__future__"]
+        imported = [node for node in nodes if isinstance(node, ast.ImportFrom) and not node.level and node.module != "__future__"]
         outside = sys.stdlib_module_names | {"numpy", "ray"}
         modules = {(alias.asname or alias.name).partition(".")[0]: alias.name for node in imports for alias in node.names
                    if alias.name.partition(".")[0] in outside}
         private = any(of_the_standard_library(modules, node) for node in nodes) or any(
             alias.name.startswith("_") and alias.name != "_thread" for node in imports for alias in node.names) or any(
-            alias.name.startswith("_") for node in froms if (node.module or "").partition(".")[0] in outside
+            alias.name.startswith("_") for node in imported if (node.module or "").partition(".")[0] in outside
             for alias in node.names)
         if private and named(path).startswith("sparsekit/"):
             found.add(named(path))

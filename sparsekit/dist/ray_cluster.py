@@ -174,12 +174,12 @@ class Cluster:
 
     def _start(self, processors: int | None) -> None:
         """Start a cluster of this process alone, in a temporary folder, by another process that ends it in any case."""
+        optional_import("psutil", "dist", "Training on several machines")
         fresh = _alone or "ray" not in sys.modules
         if fresh and TOKEN not in os.environ and not Path("~/.ray/auth_token").expanduser().exists():
             os.environ[TOKEN] = os.urandom(32).hex()
         self._set({**OWN_ENVIRONMENT, "RAY_AUTH_MODE": "token" if fresh else "disabled"})
         load_ray(alone=True)
-        optional_import("psutil", "dist", "Training on several machines")
         prefix, place = f"sk-{user_number()}-", temporary_place()
         for left in launch.left_behind(Path(place), f"{prefix}*"):  # by a process that was killed with the one that would end it
             with contextlib.suppress(OSError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from ..base import machine
@@ -100,7 +100,7 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
     whole("steps", steps, 1, MOST_STEPS, "leave it out.")
     number("tolerance", tolerance, "a number of at least 0 and below 1", lambda share: 0 <= share < 1,
            f"{TOLERANCE} is the default.")
-    number("timeout", timeout, "a number of seconds above 0", lambda seconds: 0 < seconds < math.inf,
+    number("timeout", timeout, "a number of seconds above 0", lambda seconds: 0 < seconds <= threading.TIMEOUT_MAX,
            f"{TIMEOUT:g} is the default.")
     if hooks.sink is not None:
         raise ProfilerError("try_fixes() cannot run while a profiler records.", hint="stop() it first.")

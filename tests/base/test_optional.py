@@ -22,6 +22,7 @@ NEEDED = {
     "IPython": ["mx.load_ipython_extension(None)", "load('course.saved')"],
     "matplotlib": ["mx.figures.curves_figure({'a': [1, 2]}).on(None)", "mx.progress().on(None)"],
     "ray": ["mx.dist.run(print)", "main('bench', 'dist')"],
+    "psutil": ["load('dist.ray_cluster').Cluster._start(None, None)"],
     "torch": ["x.astorch()", "mx.Profiler(torch=True)", "main('bench', 'torch')",
               "load('examples.training_run')._by_torch(None, None)"],
     "jax": ["x.asjax()"],

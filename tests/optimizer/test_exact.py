@@ -197,9 +197,9 @@ def test_a_dense_gradient_and_a_change_of_settings():
 def test_what_an_array_lacks_and_what_fails_in_it_is_said_as_python_says_it(monkeypatch):
     _, weight, _ = train("sgd", {"wd": 0.05, "momentum": 0.9}, gradients(3), np.full(3, 0.1))
     for array in (weight, mx.nd.ones((2,))):
-        with pytest.raises(AttributeError, match="'NDArray' object has no attribute 'shpae'") as error:
-            _ = array.shpae
-        assert (error.value.name, error.value.obj) == ("shpae", array)  # of which Python makes "Did you mean: 'shape'?"
+        with pytest.raises(AttributeError, match="'NDArray' object has no attribute 'form'") as error:
+            _ = array.form
+        assert (error.value.name, error.value.obj) == ("form", array)  # of which Python makes "Did you mean …?"
         with monkeypatch.context() as patch:
             patch.setattr(mx.nd.NDArray, "T", property(lambda array: array.shape.lost))
             with pytest.raises(AttributeError, match="'tuple' object has no attribute 'lost'"):

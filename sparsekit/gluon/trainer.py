@@ -23,7 +23,7 @@ from ..optimizer import Optimizer, Updater, create
 from ..optimizer.updater import UpdateLane
 from .parameter import Parameter, ParameterDict
 from .servers import TrainerServers
-from .update_tables import UpdateTables
+from .update_tables import CompiledUpdates
 from .user_python import is_ours
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Trainer:
                  compression_params: dict[str, Any] | None = None, update_on_kvstore: bool | None = None) -> None:
         self._params = _listed(params)
         self._contexts = self._common_contexts()
-        self._tables = UpdateTables()
+        self._tables = CompiledUpdates()
         # by MXNet's name, for its programs; Any: a name or a store, and a bool or None
         self._kvstore_params: dict[str, Any] = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._compression_params = compression_params

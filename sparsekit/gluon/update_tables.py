@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .parameter import Parameter
     from .trainer import Trainer
 
-__all__ = ["FACTORS", "Pending", "UpdateTables"]
+__all__ = ["FACTORS", "CompiledUpdates", "Pending"]
 
 #: A parameter to update with its number, and for each context the variable and its values.  Any: these two
 Pending: TypeAlias = "tuple[int, Parameter, list[tuple[Any, Any]]]"
@@ -77,14 +77,14 @@ def _factors(pending: Sequence[Pending]) -> list[tuple[float, float]]:
     return [FACTORS(parameter) for _, parameter, _ in pending]
 
 
-class UpdateTables:
+class CompiledUpdates:
     """Tables for the updates of a trainer, by the parameters that are updated."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], _Updates] = {}
 
-    def __reduce__(self) -> tuple[type[UpdateTables], tuple[()]]:
-        return UpdateTables, ()  # the tables of a copy are made anew
+    def __reduce__(self) -> tuple[type[CompiledUpdates], tuple[()]]:
+        return CompiledUpdates, ()  # the tables of a copy are made anew
 
     def run(self, trainer: Trainer, pending: Sequence[Pending]) -> bool:
         """Make the updates; False, and nothing has been done, if they must be made one by one."""

@@ -139,8 +139,8 @@ def _run(script: Path, names: dict[str, Any]) -> tuple[int, Profiler]:  # Any: g
     with Profiler() as profile:
         try:
             exec(compile(text_of_file(script), str(script), "exec", dont_inherit=True), names)
-        except SystemExit as leaving:
-            status = exit_status(leaving.code)
+        except BaseException as error:
+            status = exit_status(error)
     return status, profile
 
 

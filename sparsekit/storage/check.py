@@ -123,8 +123,8 @@ def check_foreign(matrix: Foreign) -> None:
         if places != values or len(places) != shape[0]:
             _fail("rows and data have lists of different lengths.", "each row needs one column per stored value.")
         columns = np.array([column for row in matrix.rows for column in row] or [0])
-        _check_index_array("rows", columns)
-        _check_bounds("rows", columns, max(shape[1], 1), "columns")
+        _check_index_array("columns", columns)
+        _check_bounds("columns", columns, max(shape[1], 1), "columns")
 
 
 def _check_ascending_in_rows(indices: Array, indptr: Array) -> None:

@@ -247,7 +247,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 def overlap(edits: Iterable[Edit]) -> bool:
     """Whether two different edits change the same characters."""
     order = sorted(set(edits), key=lambda edit: (edit.file, edit.start, edit.stop))
-    return any(edit.file == next_edit.file and next_edit.start < edit.stop for edit, next_edit in itertools.pairwise(order))
+    return any(first.file == second.file and second.start < first.stop for first, second in itertools.pairwise(order))
 
 
 def new_code(wanted: types.CodeType, before: str, after: str, file: str) -> types.CodeType | None:

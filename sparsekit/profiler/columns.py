@@ -318,4 +318,4 @@ def joined(columns: Sequence[Column]) -> Column:
     lists = [column for column in columns if isinstance(column, Ragged)]
     begins = np.cumsum([0, *(len(column.values) for column in lists)])
     return Ragged(np.concatenate([column.values for column in lists]),
-                  np.concatenate([one.ends + begin for one, begin in zip(lists, begins, strict=False)]))
+                  np.concatenate([column.ends + begin for column, begin in zip(lists, begins, strict=False)]))

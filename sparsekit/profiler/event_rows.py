@@ -49,7 +49,7 @@ class EventRows:
         return len(self._arrived) + len(self._latest) // len(_APPENDED)
 
     def append(self, kind: int, start: int, duration: int, own: int, net: int, node: int, inputs: int) -> None:
-        """Add an event, after the makers of its inputs and what there is ``more`` of it."""
+        """Add an event, after the makers of its inputs and what it has in ``sparse_columns``."""
         self._latest.extend((kind, start, duration, own, net, node, inputs))
         self.total += 1
 

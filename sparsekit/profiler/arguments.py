@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ..base import checks
-from ..base.errors import ProfilerError, UnknownNameError, expected, shown
+from ..base.errors import ProfilerError, UnknownNameError, expected
 from ..base.formatting import parse_bytes
 from ..core import hooks
 from .columns import writable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .contracts import Expectation
 
 
-__all__ = ["check_arguments", "checked", "flag", "most_rows", "number", "one_of", "text", "whole"]
+__all__ = ["check_arguments", "checked", "flag", "most_rows", "number", "text", "whole"]
 
 STORAGE_TYPES = ("default", "csr", "row_sparse")
 
@@ -44,14 +44,6 @@ def most_rows(rows: object) -> None:
     """Raise unless ``rows`` is a number of rows of a table, or None for all of them."""
     if rows is not None:
         whole("rows", rows, hint="rows=10 shows the first ten; leave it out to see all.")
-
-
-# object: as above
-def one_of(kind: str, value: object, choices: Iterable[str]) -> None:
-    """Raise unless ``value`` is one of some words."""
-    words = tuple(choices)
-    if not isinstance(value, str) or value not in words:
-        raise UnknownNameError.of(kind, value if isinstance(value, str) else shown(value), words)
 
 
 def checked(method: Callable[Concatenate[Expectation, P], Expectation]) -> Callable[Concatenate[Expectation, P], Expectation]:
@@ -117,7 +109,7 @@ def _layer(name: str, value: str) -> None:
 
 
 def _lane(name: str, value: str) -> None:
-    one_of("lane", value, hooks.LANES)
+    UnknownNameError.check("lane", value, hooks.LANES)
 
 
 def _size(name: str, value: str) -> None:
@@ -131,14 +123,14 @@ def _types(name: str, value: str) -> None:
         raise ProfilerError(expected(name, "the storage types of a call", value), hint='write them as "csr, default -> default".')
     for word in ",".join(sides).split(","):
         if word.strip():
-            one_of("storage type", word.strip(), STORAGE_TYPES)
+            UnknownNameError.check("storage type", word.strip(), STORAGE_TYPES)
 
 
 def _kinds(name: str, value: object) -> None:  # object: what the user gave
     if not isinstance(value, (str, list, tuple)):
         raise ProfilerError(expected(name, "a kind of densification, or several", value), hint='allow="dense by nature".')
     for kind in (value,) if isinstance(value, str) else value:
-        one_of("kind of densification", kind, hooks.KINDS)
+        UnknownNameError.check("kind of densification", kind, hooks.KINDS)
 
 
 #: Name of a parameter -> the check of its values.

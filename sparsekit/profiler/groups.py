@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .arguments import one_of
+from ..base.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from ..base.types import Array
@@ -74,7 +74,7 @@ def grouped(columns: Columns, *by: str) -> dict[str, Array]:
         If ``by`` names something else.
     """
     for name in by:
-        one_of("grouping", name, BY)
+        UnknownNameError.check("grouping", name, BY)
     rows = _rows(columns)
     folded = columns.folded
     keys = [np.concatenate([_of_rows(columns, rows, name), _of_folded(folded, name)]) for name in by]

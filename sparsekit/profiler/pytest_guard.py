@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ..base.errors import ContractError, ProfilerError, SparsekitError, expected
+from ..base.errors import ContractError, ProfilerError, SparsekitError, UnknownNameError, expected
 from ..base.formatting import format_bytes, format_count, format_duration
-from .arguments import check_arguments, one_of
+from .arguments import check_arguments
 from .contracts import CONTRACTS, Expectation, expect
 from .profiler import Profiler, check_options
 from .table import Table
@@ -71,7 +71,7 @@ def _by_name(mark: Mark) -> None:
 def _options(mark: Mark) -> dict[str, Any]:  # Any: options of Profiler, which checks them
     _by_name(mark)
     for name in mark.kwargs:
-        one_of("option", name, OPTIONS)
+        UnknownNameError.check("option", name, OPTIONS)
     check_options(**mark.kwargs)
     return dict(mark.kwargs)
 
@@ -90,7 +90,7 @@ def _contracts(mark: Mark) -> list[Asked]:
                 raise ProfilerError(expected("torch", "True, False or None", value),
                                     hint="None records PyTorch if it is imported.")
         else:
-            one_of("contract", name, (*CONTRACTS, "torch"))
+            UnknownNameError.check("contract", name, (*CONTRACTS, "torch"))
             asked += [_asked(name, item) for item in (value if isinstance(value, list) else [value])]
     if not asked:
         raise ProfilerError("The marker sparse_contract has no contract.", hint=f"contracts are {', '.join(CONTRACTS)}.")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..base.errors import ProfilerError
+from ..base.errors import ProfilerError, UnknownNameError
 from ..base.formatting import format_bytes
 from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
-from .arguments import flag, most_rows, one_of, whole
+from .arguments import flag, most_rows, whole
 from .memory_timeline import Lives
 from .table import Table
 from .torch_gradients import COUNTED, counted_rows
@@ -81,7 +81,7 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
     for value, offered, noun in ((index_dtype, INDICES, "index type"), (value_dtype, FLOATS, "value type"),
                                  *((stype, GRADIENTS, "storage type of gradients") for stype in _values(gradient))):
         if value is not None:
-            one_of(noun, value, offered)
+            UnknownNameError.check(noun, value, offered)
     flag("lazy_state", lazy_state)
     for name, count, least in (("batch_size", batch_size, 1), *(("rows", each, 0) for each in _values(rows))):
         if count is not None:
@@ -115,7 +115,7 @@ def _check_names(kinds: list[Kind], gradient: str | Mapping[str, str] | None, ro
     """Raise for unknown names of parameters, and for parameters of fewer than two axes."""
     shapes = {kind.owner: kind.shape for kind in kinds if kind.role in LASTING}
     for name in (name for option in (gradient, rows) if isinstance(option, Mapping) for name in option):
-        one_of("parameter", name, shapes)
+        UnknownNameError.check("parameter", name, shapes)
         if len(shapes[name]) < 2:
             raise ProfilerError(f"{name!r} has shape {shapes[name]}: its gradient is dense.",
                                 hint="name parameters with at least two axes.")

@@ -225,12 +225,12 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     flag("reset", reset)
     flag("ascending", ascending)
     held = _Shared.profiler
-    found = Statistics(held, _names)
-    found.sort(sort_by, ascending)
+    statistics = Statistics(held, _names)
+    statistics.sort(sort_by, ascending)
     if format == "json":
-        text = found.json()
+        text = statistics.json()
     else:
-        text = "Nothing has been profiled.\n" if held is None else found.table(held._footer())
+        text = "Nothing has been profiled.\n" if held is None else statistics.table(held._footer())
     if reset and held is not None:
         _restart(held)
     return text

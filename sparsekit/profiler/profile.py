@@ -354,9 +354,9 @@ class Profile:
 
     def _shorter_than(self, time: float) -> tuple[int, int]:
         """Number of operators, and of those whose mean is below ``time`` microseconds."""
-        found = grouped(self.tables, "name", "lane", "layer", "storage")
-        calls = found["calls"] * (found["storage"] > 0)
-        return int(calls.sum()), int(calls[found["total"] < time * 1000 * found["calls"]].sum())
+        groups = grouped(self.tables, "name", "lane", "layer", "storage")
+        calls = groups["calls"] * (groups["storage"] > 0)
+        return int(calls.sum()), int(calls[groups["total"] < time * 1000 * groups["calls"]].sum())
 
     def timeline(self, title: str = "", window: tuple[float, float] | None = None, rows: int = 12) -> Any:  # Any: a layer above
         """A picture of when each operator ran, on a true scale of time.

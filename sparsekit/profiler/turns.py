@@ -363,8 +363,8 @@ class Comparison:
 
     def figure(self, **options: object) -> Figure:  # object: its options
         """The picture: the ratio of every block, and the interval of each program; with ``ax``, on axes of matplotlib."""
-        made: Figure = displays.call("turns_figure", self.rows, self.summary(), self.table().plain(), **options)
-        return made
+        picture: Figure = displays.call("turns_figure", self.rows, self.summary(), self.table().plain(), **options)
+        return picture
 
     def __repr__(self) -> str:
         return repr(self.table())

@@ -310,10 +310,10 @@ class ResidualCell(ModifierCell):
             outputs, states = cell.unroll(length, inputs=inputs, begin_state=begin_state, layout=layout,
                                           merge_outputs=merge_outputs)
         merged = isinstance(outputs, Symbol)
-        inputs, _ = formatted(length, inputs, layout, merged)
+        added, _ = formatted(length, inputs, layout, merged)
         if merged:
-            return _sum(outputs, inputs), states
-        return [_sum(*both) for both in zip(outputs, inputs, strict=True)], states
+            return _sum(outputs, added), states
+        return [_sum(*both) for both in zip(outputs, added, strict=True)], states
 
 
 def _sum(output: Symbol, inputs: Symbol) -> Symbol:

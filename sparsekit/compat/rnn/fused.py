@@ -58,6 +58,7 @@ class FusedRNNCell(BaseRNNCell):
         self._dropout, self._get_next_state, self._forget_bias = dropout, get_next_state, forget_bias
         self._parameter = self.params.get("parameters", init=FusedRNN(None, num_hidden, num_layers, mode, bidirectional,
                                                                       forget_bias))
+        self._packed = str(self._parameter.name)
         self._sizes = recurrent.Sizes(mode, 0, num_hidden, num_hidden, num_layers, 1 + bool(bidirectional), False, False)
 
     @property
@@ -73,10 +74,10 @@ class FusedRNNCell(BaseRNNCell):
     def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Parameters with the weights of each gate of each layer in an array of its own."""
         args = dict(args)
-        packed = taken(args, self._parameter.name)
+        packed = taken(args, self._packed)
         inputs = recurrent.inputs_for(self._sizes, packed.size)
         if inputs is None:
-            raise ShapeError(f"{self._parameter.name} has {packed.size} parameters, as a network has for no number of inputs.",
+            raise ShapeError(f"{self._packed} has {packed.size} parameters, as a network has for no number of inputs.",
                              hint="unpack the parameters of a symbol that this cell, or one of the same sizes, made.")
         for name, piece in recurrent.gates_in(self._sizes._replace(inputs=inputs), packed.asnumpy()):
             args[self._prefix + name] = array(piece, ctx=packed.context, dtype=packed.dtype)
@@ -92,7 +93,7 @@ class FusedRNNCell(BaseRNNCell):
         flat = np.zeros(recurrent.parameter_count(sizes), first.dtype)
         for name, piece in recurrent.gates_in(sizes, flat):
             piece[...] = taken(args, self._prefix + name).asnumpy()
-        args[self._parameter.name] = array(flat, ctx=first.context, dtype=first.dtype)
+        args[self._packed] = array(flat, ctx=first.context, dtype=first.dtype)
         return args
 
     def unroll(self, length: int, inputs: Symbol | Sequence[Symbol], begin_state: Sequence[Symbol] | None = None,

@@ -42,20 +42,20 @@ class Load(Initializer):
     def __init__(self, param: Mapping[str, NDArray] | str, default_init: Callable[..., None] | None = None,
                  verbose: bool = False) -> None:
         super().__init__()
-        given = load(param) if isinstance(param, str) else param
-        if not isinstance(given, dict):
-            raise DTypeError(expected("param", "a dict of named arrays", type(given)), hint="save a dict of arrays by name.")
-        self.param = {name[4:] if name.startswith(("arg:", "aux:")) else name: array for name, array in given.items()}
+        arrays = load(param) if isinstance(param, str) else param
+        if not isinstance(arrays, dict):
+            raise DTypeError(expected("param", "a dict of named arrays", type(arrays)), hint="save a dict of arrays by name.")
+        self.param = {name[4:] if name.startswith(("arg:", "aux:")) else name: array for name, array in arrays.items()}
         self.default_init, self.verbose = default_init, verbose
 
     def __call__(self, name: InitDesc | str, arr: NDArray) -> None:
         """Fill one array."""
         if name in self.param:
-            found = self.param[name]
-            if tuple(arr.shape) != tuple(found.shape):
+            loaded = self.param[name]
+            if tuple(arr.shape) != tuple(loaded.shape):
                 raise ShapeError(f"Parameter {name} cannot be initialized from loading: its shape is {tuple(arr.shape)}, but "
-                                 f"the loaded array has shape {tuple(found.shape)}.", hint="load a file of the same model.")
-            put(arr, found)
+                                 f"the loaded array has shape {tuple(loaded.shape)}.", hint="load a file of the same model.")
+            put(arr, loaded)
         elif self.default_init is None:
             raise InitializationError(f"Cannot initialize {name}: there is no loaded array of this name, and no default_init.",
                                       hint="pass default_init, such as mx.init.Uniform().")

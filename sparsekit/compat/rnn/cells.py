@@ -329,7 +329,7 @@ class LSTMCell(_Gated):
 
     @property
     def _gate_names(self) -> Sequence[str]:
-        return ("_i", "_f", "_c", "_o")
+        return ["_i", "_f", "_c", "_o"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Any, Any]:
         """The symbols of one step; see ``BaseRNNCell``."""
@@ -361,7 +361,7 @@ class GRUCell(_Gated):
 
     @property
     def _gate_names(self) -> Sequence[str]:
-        return ("_r", "_z", "_o")
+        return ["_r", "_z", "_o"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Any, Any]:
         """The symbols of one step; see ``BaseRNNCell``."""

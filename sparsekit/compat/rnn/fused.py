@@ -69,7 +69,7 @@ class FusedRNNCell(BaseRNNCell):
 
     @property
     def _gate_names(self) -> Sequence[str]:
-        return recurrent.GATES[self._mode]
+        return list(recurrent.GATES[self._mode])
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Parameters with the weights of each gate of each layer in an array of its own."""

@@ -137,14 +137,14 @@ def parameters_in(sizes: Sizes, flat: Array) -> list[Weights]:
 
 def gates_in(sizes: Sizes, flat: Array) -> Iterator[tuple[str, Array]]:
     """Yield the parameters of each gate, as views of the vector and in its order, with MXNet's names: ``l0_i2h_f_weight``."""
-    gates, found = GATES[sizes.mode], parameters_in(sizes, flat)
-    for what in ("weight", "bias"):
-        for place, parts in enumerate(found):
+    gates, layers = GATES[sizes.mode], parameters_in(sizes, flat)
+    for role in ("weight", "bias"):
+        for place, parts in enumerate(layers):
             layer, direction = divmod(place, sizes.directions)
-            both = (parts.inputs, parts.recurrent) if what == "weight" else (parts.bias_inputs, parts.bias_recurrent)
-            for group, whole in zip(("i2h", "h2h"), both, strict=True):
-                for gate, piece in zip(gates, whole.reshape(len(gates), sizes.hidden, *whole.shape[1:]), strict=True):
-                    yield f"{'lr'[direction]}{layer}_{group}{gate}_{what}", piece
+            both = (parts.inputs, parts.recurrent) if role == "weight" else (parts.bias_inputs, parts.bias_recurrent)
+            for group, values in zip(("i2h", "h2h"), both, strict=True):
+                for gate, piece in zip(gates, values.reshape(len(gates), sizes.hidden, *values.shape[1:]), strict=True):
+                    yield f"{'lr'[direction]}{layer}_{group}{gate}_{role}", piece
 
 
 def _held_shapes(sizes: Sizes, steps: int, batch: int) -> Iterator[Shape | None]:

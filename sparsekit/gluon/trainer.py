@@ -20,6 +20,7 @@ from ..kvstore import create as create_kvstore
 from ..kvstore.kvstore import read_states
 from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer, Updater, create
+from ..optimizer.optimizer import arguments_of
 from ..optimizer.updater import UpdateLane
 from .parameter import Parameter, ParameterDict
 from .servers import TrainerServers
@@ -126,7 +127,7 @@ class Trainer:
         if isinstance(optimizer, Optimizer) and optimizer_params:
             raise ParameterError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str.",
                                  hint="give them when making the optimizer.")
-        self._optimizer = create(optimizer, **(optimizer_params or {}))
+        self._optimizer = create(optimizer, **arguments_of(optimizer_params or {}))
         self._optimizer.param_dict = dict(enumerate(self._params))
         self._updaters: list[Updater] = []
         if self._update_on_kvstore:

@@ -17,6 +17,7 @@ from ..io import DataDesc
 from ..model import load_checkpoint
 from ..ndarray import zeros
 from ..optimizer.compiled import CompiledStep, RepeatedStep, reason_against
+from ..optimizer.optimizer import arguments_of
 from ..symbol import Symbol
 from .base_module import BaseModule
 from .checks import (
@@ -496,7 +497,7 @@ class Module(BaseModule):
         workers = store.num_workers if store is not None and "dist" in store.type and "_sync" in store.type else 1
         rescale = 1.0 / ((self._exec_group.batch_size or 1) * workers)
         if isinstance(optimizer, str):
-            options = {"rescale_grad": rescale, **dict(optimizer_params)}
+            options = {"rescale_grad": rescale, **arguments_of(optimizer_params)}
             return optimizers.create(optimizer, sym=self._symbol, param_idx2name=names, **options)
         if not isinstance(optimizer, optimizers.Optimizer):
             raise DTypeError(expected("optimizer", "a name or an Optimizer", type(optimizer)),

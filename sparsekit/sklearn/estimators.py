@@ -17,7 +17,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..base.checks import amount_of, whole
+from ..base.checks import amount_of, flag, whole
 from ..base.context import cpu
 from ..base.epoch_loop import EpochLoop
 from ..base.errors import ParameterError, SparseFormatError, expected, shown
@@ -30,6 +30,7 @@ from ..gluon.loss import L2Loss, Loss, SigmoidBinaryCrossEntropyLoss, SoftmaxCro
 from ..kernels import for_device
 from ..ndarray import NDArray, array
 from ..ops.sparse.sparse_indexing import csr_rows
+from ..optimizer.optimizer import arguments_of
 from ..optimizer.states import arrays_of
 from ..storage import CSR
 from ..storage.check import check_foreign
@@ -197,6 +198,9 @@ class _Estimator(BaseEstimator, abc.ABC):
         if not 0 < amount_of("validation_fraction", self.validation_fraction, 0) < 1:
             raise ParameterError(expected("validation_fraction", "between 0 and 1", self.validation_fraction),
                                  hint="0.1 sets a tenth aside.")
+        for name in ("early_stopping", "progress"):
+            flag(name, getattr(self, name))
+        arguments_of(self.optimizer_params or {})
 
     def _validated(self, X: Rows, y: Values, sample_weight: Values | None, reset: bool) -> tuple[Rows, Array, Array | None]:
         X, y, sample_weight = _sound(_brought(X)), _brought(y), _brought(sample_weight)

@@ -108,7 +108,7 @@ class Lowered:
         self.exits: dict[int, _Bound] = {}
         self.reasons: list[str] = []
         self.roots = self.bound = 0
-        computed, kept = program.made, program.kept
+        computed, kept = program.written, program.kept
         read = sorted(program.read - computed)
         for slot in read:
             if slot in fixed:

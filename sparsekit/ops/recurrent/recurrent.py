@@ -111,9 +111,9 @@ def _weight_shapes(sizes: Sizes) -> Iterator[Shape | None]:
 
 def _by_layer(sizes: Sizes, shapes_of: Callable[[Sizes], Iterator[Shape | None]]) -> int:
     """The elements of all shapes; every layer after the first adds equally many, so up to 2**62 layers are counted at once."""
-    one, two = (sum(math.prod(shape) for shape in shapes_of(sizes._replace(layers=count)) if shape is not None)
-                for count in (1, 2))
-    return int(one + (sizes.layers - 1) * (two - one))
+    single, double = (sum(math.prod(shape) for shape in shapes_of(sizes._replace(layers=count)) if shape is not None)
+                      for count in (1, 2))
+    return int(single + (sizes.layers - 1) * (double - single))
 
 
 def parameter_count(sizes: Sizes) -> int:

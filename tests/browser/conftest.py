@@ -365,6 +365,15 @@ def open_cells(cells_notebook: Lab) -> Iterator[Callable[[list[str]], Lab]]:
     cells_notebook.check()
 
 
+def widths_of(page: Any, *widths: int) -> Iterator[int]:
+    """A page as if it was opened at each of these widths, without its figures being drawn by Python anew."""
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.reload()
+        page.wait_for_selector("[data-ready]")
+        yield width
+
+
 @pytest.fixture
 def open_page(browser, tmp_path):
     """Function that opens a page of figures from disk; a request or an error fails the test."""

@@ -28,8 +28,9 @@ OPTIMIZERS = (
     ("sgd", {"lazy_update": False, "wd": 0.1}), ("sgld", {}),
 )
 SHAPES = {"w": ((23, 2), "row_sparse"), 7: ((11, 2), "default"), "b": ((5, 1), "default")}
-#: The first plans are those of two histories each, so that the runs that they are compared with are made once.
-PLANS = 75
+#: The first plans are those of two histories each, so that the runs that they are compared with are made once;
+#: in each fifty of the first histories all happens that can.
+PLANS = 80
 KINDS = ("store", "store", "store", "twice", "again", "async", "trainer", "local", "module", "estimator")
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sparsekit as mx
@@ -36,6 +36,7 @@ plain = st.recursive(
     lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(), inner), max_leaves=12)
 
 
+@settings(max_examples=40)
 @given(plain)
 def test_plain_data_come_back_with_their_types(value):
     assert repr(through_json(value)) == repr(value)

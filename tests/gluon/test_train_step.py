@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import functools
-import gc
 import signal
 import threading
 import warnings
@@ -16,7 +15,7 @@ import sparsekit as mx
 from sparsekit.core.table.table import Table
 from sparsekit.gluon import nn
 from sparsekit.optimizer.optimizer import registry
-from tests.calls import differentiated, initialized, refused
+from tests.calls import are_gone, differentiated, initialized, refused
 
 from .blocks import Computes, Loss
 
@@ -433,8 +432,7 @@ def test_nothing_is_kept_alive(profiled, make, stored):
     made = next(iter(twin.compiled._made.values()))
     held = [weakref.ref(one) for one in (twin.compiled, made.whole, made.whole._table, twin.net)]
     del made, twin
-    gc.collect()
-    assert [one() for one in held] == [None] * 4
+    assert are_gone(held)
 
 
 def test_threads():

@@ -150,7 +150,6 @@ def test_a_step_too_large_for_a_table_takes_no_memory():
 @pytest.mark.parametrize("profiled", [False, True])
 def test_weights_and_gradients_go_with_the_last_reference(how, profiled):
     """Without the garbage collector, so that large weights are never there twice."""
-    gc.collect()
     gc.disable()
     try:
         held = held_after(how, profiled)

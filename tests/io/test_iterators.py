@@ -1,11 +1,11 @@
 """Batches of arrays and of other iterators, against those that MXNet 1.9.1 gave."""
 
-import gc
 import json
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ import sparsekit as mx
 from sparsekit.base.errors import DataFileError, DTypeError, IndexWarning, ShapeError, StorageTypeError, UnknownNameError
 from sparsekit.core import hooks
 from sparsekit.io import CSVIter, DataBatch, DataIter, NDArrayIter, PrefetchingIter, ResizeIter
-from tests.calls import refused
+from tests.calls import are_gone, refused
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "io.json").read_text(encoding="utf-8"))
 
@@ -311,8 +311,9 @@ def test_threads_end_with_the_iterator():
     threads = iterator._threads._threads
     assert [thread.is_alive() for thread in threads] == [True, True]
     next(iterator)
+    reader = weakref.ref(iterator)
     del iterator
-    gc.collect()
+    assert are_gone([reader])
     for thread in threads:
         thread.join(60)
     assert [thread.is_alive() for thread in threads] == [False, False]

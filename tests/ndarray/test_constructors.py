@@ -268,7 +268,7 @@ def test_creation_on_another_context():
 
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 def test_the_type_of_indices_is_chosen_and_stays(kind):
-    dense, sparse = np.array([[0, 1, 0], [2, 0, 3]]), mx.nd.sparse
+    dense, sparse = np.array([[0, 1, 0], [2, 0, 3]], np.float32), mx.nd.sparse
     made = [sparse.csr_matrix(dense, index_dtype=kind), sparse.row_sparse_array(dense, index_dtype=kind),
             sparse.csr_matrix(scipy.sparse.csr_matrix(dense), index_dtype=kind), sparse.zeros("csr", (2, 3), index_dtype=kind),
             sparse.csr_matrix(([1, 2, 3], [1, 0, 2], [0, 1, 3]), index_dtype=kind), sparse.csr_matrix((2, 3), index_dtype=kind),

@@ -1,7 +1,5 @@
 """Whose fault an error is: the library's own look like it, mistakes keep their names, the user's errors arrive as raised."""
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import itertools

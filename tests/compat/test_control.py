@@ -1,7 +1,5 @@
 """Loops, branches and operators of one's own in symbols: as MXNet 1.9.1 has them, as on arrays, and in files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

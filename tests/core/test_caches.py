@@ -1,7 +1,5 @@
 """What is remembered of calls stays bounded, however many shapes and attributes a program goes through, and stays right."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 

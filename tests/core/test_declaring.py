@@ -1,7 +1,5 @@
 """An operator that is declared step by step, with calls between the steps."""
 
-from __future__ import annotations
-
 import dis
 import inspect
 

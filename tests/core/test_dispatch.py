@@ -1,7 +1,5 @@
 """The fallback with its ledger and policy, ``out=``, and the plan's checks."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Element types: what runs has the type that was inferred and that numpy gives, whatever the storage types and their order."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 
@@ -42,7 +40,8 @@ def mixed_types(op, stypes):
     if count < 3 and dense:
         return [*itertools.product(TYPES, repeat=count), *BYTES[: 2 * (count - 1)]]
     pairs = ((TYPES[1], TYPES[2]), (TYPES[2], TYPES[1]), (TYPES[4], TYPES[1]), (TYPES[0], TYPES[1]), *(BYTES if dense else ()))
-    mixed = [tuple(one if place == at else other for place in range(count)) for at in range(min(count, 3)) for one, other in pairs]
+    mixed = [tuple(one if place == at else other for place in range(count))
+             for at in range(min(count, 3)) for one, other in pairs]
     return [(kind,) * count for kind in TYPES if compiled_for(op.name, kind.name, stypes)] + mixed
 
 

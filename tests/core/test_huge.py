@@ -1,7 +1,5 @@
 """Sparse arrays whose dense form has terabytes: no operator, method or gradient asks for memory, time or an unnamed error."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The guard of tables: no wrong layout of memory passes it, and none ends the process."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Gradients of a csr array that is broadcast to more axes than it can have; values are in ``test_references.py``."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 

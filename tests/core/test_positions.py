@@ -1,7 +1,5 @@
 """One rule for positions: fractions cut off, NaN refused, the rest clipped, wrapped or refused, on every storage type."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

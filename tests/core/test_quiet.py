@@ -1,7 +1,5 @@
 """Kernels are silent about division by zero, overflow and the like, whatever numpy is told to say elsewhere."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import warnings

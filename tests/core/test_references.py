@@ -1,7 +1,5 @@
 """Operators held to what numpy and scipy compute: rows, element types, mixed types, shapes that broadcast, distributions."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 

@@ -1,7 +1,5 @@
 """Gradients of gradients of every operator, by projection; where there is no rule, an error that names the operator."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every operator of the registry, in every storage type it declares: value, type, form, own memory, inference, gradient."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 

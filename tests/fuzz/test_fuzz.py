@@ -1,7 +1,5 @@
 """The fuzzer finds nothing in some cases, and finds what is planted; ``python tests/fuzz/run.py --minutes 60`` runs longer."""
 
-from __future__ import annotations
-
 import math
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Threads that compute at once: results stay what one thread computes.  Forks and interrupts are in ``tests/faults``."""
 
-from __future__ import annotations
-
 import functools
 import threading
 import time

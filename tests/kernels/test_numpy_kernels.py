@@ -1,7 +1,5 @@
 """Every kernel in numpy against its twin in numba, and the library where numba cannot be imported."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import random

@@ -1,7 +1,5 @@
 """csrᵀ · dense -> row_sparse by its two ways, sums for every column and sorted entries, against scipy and each other."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

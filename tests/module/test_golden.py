@@ -1,7 +1,5 @@
 """Modules beside those of MXNet 1.9.1: parameters after training, predictions, log lines, warnings, files to the byte."""
 
-from __future__ import annotations
-
 import base64
 import json
 import logging

@@ -1,7 +1,5 @@
 """Files of arrays: byte for byte as MXNet 1.9.1 writes them, read as it reads them, and damaged ones refused by name."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -8,8 +8,6 @@ The scripts beside this file run in an environment of their own (Python 3.10, mx
 Most of them run the cases of the file again: calls and their results stand there together, and nowhere else.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Layers, normalizations, softmax and losses."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.special as special
 

@@ -8,6 +8,7 @@ import sparsekit as mx
 from sparsekit.base import displays, formatting
 from sparsekit.base.displays import NO_OPERATORS
 from sparsekit.base.errors import UnknownNameError
+from tests.calls import refused
 
 
 @pytest.mark.parametrize("name", displays.renderers)
@@ -21,13 +22,11 @@ def test_a_display_is_called_with_what_it_is_given():
 
 
 def test_an_unknown_display_names_those_that_exist():
-    with pytest.raises(UnknownNameError, match="timeline_figure"):
-        displays.call("timeline_figur")
+    refused(UnknownNameError, "timeline_figure", displays.call, "timeline_figur")
 
 
 def test_registering_needs_a_module_and_an_attribute():
-    with pytest.raises(UnknownNameError, match="module:attribute"):
-        displays.register("x", "no.colon")
+    refused(UnknownNameError, "module:attribute", displays.register, "x", "no.colon")
     displays.register("square", "math:sqrt")
     try:
         assert displays.call("square", 9) == 3

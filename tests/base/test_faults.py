@@ -17,6 +17,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import InternalError
+from tests.calls import differentiated, initialized, refused
 from tests.sampling import seed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,17 +31,14 @@ APART = ("sparsekit.base.entry", "sparsekit.base.faults", "sparsekit.base.errors
 
 
 def dense():
-    net = mx.gluon.nn.Dense(2, in_units=3)
-    net.initialize()
+    net = initialized(mx.gluon.nn.Dense(2, in_units=3))
     return net
 
 
 def trainer():
     net = dense()
     made = mx.gluon.Trainer(net.collect_params(), "adam")
-    with mx.autograd.record():
-        loss = net(X()).sum()
-    loss.backward()
+    differentiated(lambda: net(X()).sum())
     return made
 
 
@@ -291,9 +289,7 @@ def users(error):
         made.fit(data, epochs=1, event_handlers=[handler])
 
     def stepped():
-        net = Net()
-        net.initialize()
-        net.hybridize()
+        net = initialized(Net(), hybrid=True)
         return mx.gluon.TrainStep(net, mx.gluon.loss.L2Loss(), mx.gluon.Trainer(dense().collect_params(), "sgd"))(X(), X())
 
     return {
@@ -360,8 +356,7 @@ MISSPELT = {
 @pytest.mark.parametrize("name", MISSPELT)
 def test_a_misspelt_argument_is_a_named_error_with_the_nearest_name(name):
     call, wrong, right = MISSPELT[name]
-    with pytest.raises(mx.UnknownNameError, match=rf"argument of .* named '{wrong}'[^ ]*\nHint: did you mean.* '{right}'"):
-        call()
+    refused(mx.UnknownNameError, rf"argument of .* named '{wrong}'[^ ]*\nHint: did you mean.* '{right}'", call)
 
 
 @pytest.mark.parametrize("call", [

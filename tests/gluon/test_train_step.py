@@ -700,8 +700,7 @@ def test_data_without_axes():
     losses = [float(step(x, label, batch_size=1).mean().asscalar()) for _ in range(6)]
     assert step._made
     assert losses == sorted(losses, reverse=True)
-    with pytest.raises(mx.base.errors.ShapeError, match="no axes"):
-        step(x, label)
+    refused(mx.base.errors.ShapeError, "no axes", step, x, label)
 
 
 @pytest.mark.compiled
@@ -735,8 +734,7 @@ def test_an_interrupt_stops_a_table_between_two_of_many_pieces(monkeypatch):
         for _ in range(3):
             pieces.clear()
             signal.setitimer(signal.ITIMER_REAL, 0.02)  # of which a run takes many times as much
-            with pytest.raises(Interruption):
-                net(data)
+            refused(Interruption, "", net, data)
             assert len(pieces) < whole
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -9,7 +9,7 @@ import pytest
 import sparsekit as mx
 from sparsekit import autograd, gluon
 from sparsekit.core import hooks
-from tests.calls import refused
+from tests.calls import refused, variable
 
 VALUES = np.eye(8, 40, dtype="float32")
 NATURAL, FALLBACK = "dense by nature", "fallback"
@@ -103,8 +103,7 @@ class DoubledProp(mx.operator.CustomOpProp):
 
 def added_up(x):
     """A weight used by a product with a row-sparse gradient, and by itself, whose gradient is dense."""
-    weight = mx.nd.ones((40, 2))
-    weight.attach_grad(stype="default")
+    weight = variable(mx.nd.ones((40, 2)), stype="default")
     with autograd.record():
         loss = mx.nd.Embedding(mx.nd.array([1, 2]), weight, input_dim=40, output_dim=2, sparse_grad=True).sum() + weight.sum()
     loss.backward()

@@ -2,9 +2,6 @@
 
 import base64
 import json
-import logging
-import re
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +9,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks
+from tests.module.recorded_code import run
 
 FACTS = json.loads((Path(__file__).parents[1] / "golden" / "module.json").read_text(encoding="utf-8"))
 CASES = {case["name"]: case for case in FACTS["cases"]}
@@ -20,34 +18,12 @@ CASES = {case["name"]: case for case in FACTS["cases"]}
 LOGGED = {"feed forward": "it trains a Module, which logs the metric of each epoch"}
 
 
-class Lines(logging.Handler):
-    def __init__(self):
-        super().__init__()
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(f"{record.levelname}: " + re.sub(r"cost=[\d.]+", "cost=T", record.getMessage()))
-
-
-def run(case, folder, monkeypatch):
+def run_here(case, folder, monkeypatch):
     """What the case's code leaves, logs, says and writes."""
-    handler, names = Lines(), {"mx": mx, "np": np}
-    logger = logging.getLogger()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    monkeypatch.chdir(folder)
-    try:
-        with warnings.catch_warnings(record=True) as said, mx.name.NameManager():
-            warnings.simplefilter("always")
-            exec(FACTS["start"] + case["code"], names)
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    monkeypatch.chdir(folder)  # and back
+    result, lines, said, files = run(mx, FACTS["start"] + case["code"], folder)
     # What lazy updates leave out MXNet writes to standard error: tests/optimizer/test_lazy_warning.py.
-    told = [one for one in said if issubclass(one.category, UserWarning) and one.category is not mx.LazyUpdateWarning]
-    return names["result"], handler.lines, [str(one.message) for one in told], files
+    return result, lines, [str(one.message) for one in said if one.category is not mx.LazyUpdateWarning], files
 
 
 def compare(found, expected, where=""):
@@ -69,7 +45,7 @@ def compare(found, expected, where=""):
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_code_gives_what_mxnet_gives(name, tmp_path, monkeypatch):
     case = CASES[name]
-    result, log, said, files = run(case, tmp_path, monkeypatch)
+    result, log, said, files = run_here(case, tmp_path, monkeypatch)
     compare(result, case["result"], name)
     if name in LOGGED:
         assert log != case["log"]
@@ -89,7 +65,7 @@ def _number(line):
 def test_nothing_becomes_dense_while_sparse_models_train(name, tmp_path, monkeypatch):
     before = len(hooks.ledger)
     monkeypatch.setattr(mx.config, "densify", "error")
-    run(CASES[name], tmp_path, monkeypatch)
+    run_here(CASES[name], tmp_path, monkeypatch)
     assert len(hooks.ledger) == before
 
 

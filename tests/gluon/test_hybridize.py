@@ -1,7 +1,5 @@
 """A hybridized block gives what it gives as it is written: values, gradients, storage types, events."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 from typing import Any

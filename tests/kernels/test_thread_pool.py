@@ -1,7 +1,5 @@
 """Loops that threads share: every piece is run once, whoever asks, and whoever fails."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Arguments: out= is honoured, and one that a function does not take is a named TypeError, for every public function."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import itertools

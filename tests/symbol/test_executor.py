@@ -1,7 +1,5 @@
 """Executors: passes, gradients of every kind of request, states, reshaping, monitors; beside the same on arrays."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -37,7 +37,7 @@ plain = st.recursive(
     lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(), inner), max_leaves=12)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(plain)
 def test_plain_data_come_back_with_their_types(value):
     assert repr(through_json(value)) == repr(value)

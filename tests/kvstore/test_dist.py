@@ -38,7 +38,7 @@ def together(workers, function, servers=2, **options):
 def ended():
     """Errors hold the frames of the threads that they were raised in, and so their stores, which end in no other test."""
     yield
-    gc.collect(1)  # what a test has made is new
+    gc.collect()
 
 
 # MXNet's surface

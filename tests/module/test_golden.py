@@ -9,7 +9,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks
-from tests.module.recorded_code import run
+from tests.module.recorded_modules import run
 
 FACTS = json.loads((Path(__file__).parents[1] / "golden" / "module.json").read_text(encoding="utf-8"))
 CASES = {case["name"]: case for case in FACTS["cases"]}

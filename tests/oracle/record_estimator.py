@@ -9,7 +9,7 @@ import mxnet as mx
 import mxnet.gluon.contrib.estimator as estimator
 import recording
 
-from tests.gluon.estimator.recorded_code import Run
+from tests.gluon.estimator.recorded_estimators import Run
 
 
 def record(case):

@@ -12,7 +12,7 @@ import tempfile
 import mxnet as mx
 import recording
 
-from tests.module.recorded_code import run
+from tests.module.recorded_modules import run
 
 
 def record(start, case):

@@ -10,7 +10,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.gluon.contrib import estimator
-from tests.gluon.estimator.recorded_code import Run
+from tests.gluon.estimator.recorded_estimators import Run
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "estimator.json").read_text(encoding="utf-8"))
 

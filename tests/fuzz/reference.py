@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import sparsekit.ndarray  # noqa: F401 - declares the operators
 from sparsekit.core.op import find
 from tests.references import FLOATS, NUMBERS, REFERENCES, common, first
 from tests.references.elementwise import divide as _divide

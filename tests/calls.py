@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,20 @@ def variable(array: Any, *arguments: Any, **named: Any) -> Any:
     """An array with a buffer for its gradient."""
     array.attach_grad(*arguments, **named)
     return array
+
+
+def are_gone(references: Iterable[Callable[[], Any]]) -> bool:
+    """Whether objects are no more, of which these are weak references.
+
+    Those in cycles go with the garbage collector: first where it looks at new objects alone.  Where thousands of tests have run,
+    it takes seconds to look at all.
+    """
+    held = list(references)
+    for generation in range(3):
+        if all(one() is None for one in held):
+            break
+        gc.collect(generation)
+    return all(one() is None for one in held)
 
 
 def alike(found: Any, expected: Any, **tolerance: float) -> None:

@@ -119,8 +119,8 @@ BY_HAND = {
 }
 
 #: Programs beside the recorders: what these import or run, and what records into ``profiles``.
-HELPERS = ("oracle/compat_cases.py", "oracle/fix_programs.py", "oracle/recording.py", "oracle/run_programs.py",
-           "oracle/write_exports.py")
+HELPERS = ("oracle/compat_cases.py", "oracle/encoding.py", "oracle/fix_programs.py", "oracle/recording.py",
+           "oracle/run_programs.py", "oracle/write_exports.py")
 
 
 def name_of(recording: Recording) -> str:

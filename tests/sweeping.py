@@ -16,6 +16,9 @@ OPS = {op.name: op for op in registry.values()}
 STYPES = ("default", "row_sparse", "csr")
 CPU = mx.cpu()
 
+#: Element types whose kernels for sparse rows are compiled for one operator in four: int64 stands for them.
+RARE = ("int8", "int32", "uint8")
+
 #: Of the combinations that no row declares with several sparse inputs, one in so many is tried.
 ONE_IN = 20
 
@@ -42,6 +45,11 @@ def tried(op, number, arrays, attrs):
         few = len(stypes) - stypes.count("default") <= 1
         if few or op.find_rule(stypes, complete) is not None or chosen(f"{op.name}-{number}-{'-'.join(stypes)}", ONE_IN):
             yield stypes
+
+
+def compiled_for(name, kind, stypes):
+    """Whether rows of an operator are tried in an element type: dense ones are in all, and those of sparse arrays in few."""
+    return kind not in RARE or set(stypes) == {"default"} or chosen(f"{name}, {kind}", 4)
 
 
 def stores(op, arrays, attrs, stypes):

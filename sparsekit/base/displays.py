@@ -40,7 +40,8 @@ def register(name: str, target: str) -> None:
     """Let ``call(name, ...)`` reach ``target``, given as ``"module:attribute"``."""
     module, _, attribute = target.partition(":")
     if not module or not attribute:
-        raise UnknownNameError(expected("A display", "registered as 'module:attribute'", target))
+        raise UnknownNameError(expected("A display", "registered as 'module:attribute'", target),
+                               hint="name the function that makes it, as 'package.module:function'.")
     renderers[name] = target
 
 

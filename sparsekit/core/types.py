@@ -1,7 +1,7 @@
 """What operators are applied to, in annotations; imported ``if TYPE_CHECKING`` alone, as ``base.types``.
 
 ``ndarray.methods`` and ``symbol.methods`` give arrays and symbols their operators when they are imported, from tables, which
-``tests/ndarray/test_types.py`` holds these declarations against.
+``tests/ndarray/test_arguments.py`` holds these declarations against.
 """
 
 # mypy: disable-error-code="empty-body"

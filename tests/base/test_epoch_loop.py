@@ -1,10 +1,7 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-import pytest
-
 from sparsekit.base.epoch_loop import EpochLoop
+from tests.calls import refused
 
 
 class Noted(EpochLoop[int, str]):
@@ -70,5 +67,4 @@ def test_a_run_goes_on_from_its_counts():
 
 
 def test_a_loop_needs_batches_and_a_step():
-    with pytest.raises(TypeError, match="abstract"):
-        EpochLoop()
+    refused(TypeError, "abstract", EpochLoop)

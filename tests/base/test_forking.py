@@ -1,14 +1,16 @@
-"""Parts of the library that import each other when they are first used."""
+"""Parts of the library that import each other when they are first used, and pools of threads that several owners may end."""
 
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
 from sparsekit.base import forking
 from sparsekit.base.signal_safe import acting, undisturbed
+from sparsekit.base.workers import Threads
 
 #: Names of the package whose modules import optional packages while they are imported themselves.
 LAZY = ("profiler.diff", "figures.xray", "gluon.data.DataLoader", "kernels.warm", "course.predict")
@@ -65,3 +67,18 @@ def test_a_child_forked_while_importing_can_import():
         forking.load("of_a_test")
     """)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_threads_end_although_they_are_closed_again_before_they_have():
+    pool, go = Threads(2, "sparsekit-closed-twice"), threading.Event()
+    running = [pool.submit(go.wait, 30) for _ in range(2)]
+    while not all(one.running() for one in running):
+        time.sleep(0.001)
+    waiting = pool.submit(int)
+    pool.close(0.0)  # while they work: what tells them to end stands in the queue
+    assert waiting.cancelled()
+    threading.Timer(0.1, go.set).start()
+    pool.close(60)
+    assert not any(thread.is_alive() for thread in pool._threads)
+    assert pool.submit(int, "7").result(60) == 7, "the next task starts new threads"
+    pool.close(20)

@@ -1,7 +1,5 @@
 """Without an optional package, what needs it is refused by name with the way to install it, and the rest works."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import json

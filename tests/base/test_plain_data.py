@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sparsekit as mx
 from sparsekit.base import rng
 from sparsekit.base.plain_data import decoded, encoded
 from sparsekit.ndarray import state_files
+from tests.calls import refused
 
 
 class Pair(NamedTuple):
@@ -36,6 +37,7 @@ plain = st.recursive(
     lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(), inner), max_leaves=12)
 
 
+@settings(max_examples=40, deadline=None)
 @given(plain)
 def test_plain_data_come_back_with_their_types(value):
     assert repr(through_json(value)) == repr(value)
@@ -68,16 +70,14 @@ def test_classes_come_back_where_they_are_named():
 @pytest.mark.parametrize("value", [object(), Pair(1, 2), {1, 2}, np.array(["a"]), np.array([None]), 1j, np.longdouble(1),
                                    [{"deep": (lambda: 0,)}], np.datetime64(0, "s"), type("Sums", (), {})()])
 def test_what_cannot_be_kept_is_named(value):
-    with pytest.raises(mx.base.UnsupportedError, match="The setting x holds a value of type"):
-        encoded(value, [], "The setting x", {"Sums": Sums})
+    refused(mx.base.UnsupportedError, "The setting x holds a value of type", encoded, value, [], "The setting x", {"Sums": Sums})
 
 
 @pytest.mark.parametrize("about", [
     {}, {"class": "Popen", "parts": {}}, {"class": "Sums", "parts": 3}, {"array": 7}, {"array": "x"},
     {"scalar": "O", "value": []}, {"one": 1, "two": 2}, {"pairs": [[1]]}, {"pairs": [[[], 1]]}])
 def test_what_is_no_state_is_refused(about):
-    with pytest.raises(mx.base.FileFormatError):
-        decoded(about, [], {"Sums": Sums})
+    refused(mx.base.FileFormatError, "", decoded, about, [], {"Sums": Sums})
 
 
 def packed():

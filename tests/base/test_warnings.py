@@ -1,7 +1,5 @@
 """Every warning of the library names the line of the user's program: each place that warns is made to do so from a file."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """Weak references are listed without a crash while the garbage collector frees some of them, and cleared without Python code."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import weakref

@@ -1,7 +1,5 @@
 """Modules made of modules: buckets that share their parameters, and chains."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

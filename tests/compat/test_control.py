@@ -1,7 +1,5 @@
 """Loops, branches and operators of one's own in symbols: as MXNet 1.9.1 has them, as on arrays, and in files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from sparsekit.base.errors import (
 from sparsekit.core import hooks
 from sparsekit.operator import CustomOp, CustomOpProp
 from tests.calls import alike, initialized, refused
+from tests.compat.control_cases import net_of, value_of
 
 FACTS = json.loads((Path(__file__).parents[1] / "golden" / "control.json").read_text(encoding="utf-8"))
 CASES = {case["name"]: case for case in FACTS["cases"]}
@@ -28,18 +27,6 @@ WORKING = [name for name, case in CASES.items() if "error" not in case]
 S = mx.sym
 
 exec(FACTS["start"], {"mx": mx, "np": np})  # registers the operators that the cases call
-
-
-def value_of(name, shape):
-    size = int(np.prod(shape))
-    return (np.arange(size, dtype=np.float32).reshape(shape) + sum(map(ord, name)) % 3) % 3
-
-
-def net_of(code):
-    names = {"mx": mx, "np": np, "S": mx.sym, "w": S.Variable("w"), "b": S.Variable("b")}
-    with mx.name.NameManager():
-        exec(code, names)
-    return names["net"]
 
 
 def run(net, shapes):
@@ -54,7 +41,7 @@ def run(net, shapes):
 @pytest.mark.parametrize("name", WORKING)
 def test_names_files_and_shapes_are_mxnets(name):
     case = CASES[name]
-    net = net_of(case["code"])
+    net = net_of(mx, case["code"])
     assert (net.list_arguments(), net.list_outputs(), net.list_auxiliary_states()) == (
         case["arguments"], case["outputs"], case["states"])
     found = net.infer_shape(**{key: tuple(shape) for key, shape in case["shapes"].items()})
@@ -66,7 +53,7 @@ def test_names_files_and_shapes_are_mxnets(name):
 @pytest.mark.parametrize("name", WORKING)
 def test_results_and_gradients_are_mxnets(name, read):
     case = CASES[name]
-    net = S.load_json(case["json"]) if read else net_of(case["code"])
+    net = S.load_json(case["json"]) if read else net_of(mx, case["code"])
     assert net.tojson() == case["json"]
     outputs, gradients, _ = run(net, case["shapes"])
     alike(outputs, case["values"], rtol=1e-5, atol=1e-6)
@@ -77,7 +64,7 @@ def test_results_and_gradients_are_mxnets(name, read):
 def test_mxnet_cannot_train_a_normalization_in_a_loop_and_here_its_averages_move():
     case = CASES["foreach with a batch normalization"]
     assert "error" in case
-    net = net_of(case["code"])
+    net = net_of(mx, case["code"])
     assert net.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
     _, gradients, executor = run(net, case["shapes"])
     assert np.abs(gradients["bn_beta"].asnumpy() - 8).max() == 0
@@ -149,7 +136,7 @@ def test_a_loop_that_never_runs_gives_zeros():
 
 
 def test_a_picture_and_storage_types_of_a_loop():
-    net = net_of(CASES["foreach"]["code"])
+    net = net_of(mx, CASES["foreach"]["code"])
     assert "_foreach" in repr(net.graph(data=(5, 2, 4)))
     assert net.infer_storage_type()[1] == ["default", "default"]
     assert net.infer_type(data="float32")[1] == [np.float32, np.float32]

@@ -1,7 +1,5 @@
 """``FeedForward`` takes arrays, pairs and iterators, says that it is old, and keeps its files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

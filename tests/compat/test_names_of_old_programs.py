@@ -1,24 +1,34 @@
 """What exists for programs written for MXNet alone gives what MXNet 1.9.1 gives."""
 
+import contextlib
+import hashlib
 import importlib.util
 import json
 import logging
 import os
+import shutil
 import threading
+import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sparsekit.gluon.model_zoo import model_store
+from sparsekit.gluon.model_zoo.model_store import get_model_file, purge, short_hash
 
 import sparsekit as mx
+from sparsekit import registry
 from sparsekit.base.errors import (
     DTypeError,
     GradientError,
     NotImplementedForSymbol,
     ParameterError,
+    ShapeError,
     UnknownNameError,
     UnsupportedError,
 )
+from sparsekit.base.registry import registries
 from tests.calls import differentiated, initialized, refused, stack, variable
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -292,3 +302,169 @@ def test_optimizers_are_compared_on_several_weights_at_once():
 
 def test_there_is_one_dict_of_features():
     assert mx.runtime.Features() is mx.runtime.Features()
+
+
+# mx.registry: classes by name below a base of the program's own
+
+
+@pytest.fixture
+def base():
+    class Vectors:
+        def __init__(self, size=1):
+            self.size = size
+
+    yield Vectors
+    registries.pop(Vectors, None)
+
+
+def test_a_class_is_made_by_its_name_its_alias_a_dict_and_json(base):
+    @registry.get_register_func(base, "vectors")
+    class Glove(base):
+        pass
+
+    registry.get_alias_func(base, "vectors")("words", "w")(Glove)
+    create = registry.get_create_func(base, "vectors")
+    for given in (("glove",), ("Words",), ({"vectors": "w"},), (json.dumps(["glove", {"size": 1}]),)):
+        assert type(create(*given)) is Glove
+    assert create(vectors="glove", size=7).size == 7
+    assert registry.get_registry(base) == {"glove": Glove, "words": Glove, "w": Glove}
+    registry.get_registry(base).clear()
+    assert registry.get_registry(base)
+
+
+def test_what_is_not_registered_or_of_another_base_is_refused(base):
+    refused(mx.UnknownNameError, "vectors", lambda: registry.get_create_func(base, "vectors")("glove"))
+    refused(mx.DTypeError, "derived from Vectors", lambda: registry.get_register_func(base, "vectors")(int))
+
+
+def test_classes_of_the_library_are_found_by_their_base():
+    assert registry.get_registry(mx.init.Initializer)["xavier"] is mx.init.Xavier
+    assert isinstance(registry.get_create_func(mx.metric.EvalMetric, "metric")("mse"), mx.metric.MSE)
+
+
+# gluon.model_zoo.model_store: files of models by name and SHA-1, which libraries extend by their own
+
+
+PARAMETERS = b"parameters"
+
+
+@pytest.fixture
+def published(tmp_path, monkeypatch):
+    """A repository with one model, whose name a library has added."""
+    monkeypatch.setitem(model_store._model_sha1, "own", hashlib.sha1(PARAMETERS).hexdigest())
+    monkeypatch.setenv("MXNET_GLUON_REPO", str(tmp_path / "repository"))
+    monkeypatch.setattr("sparsekit.compat.model_store.download", lambda url, path, overwrite: shutil.copy(url, path))
+    folder = tmp_path / "repository" / "gluon" / "models"
+    folder.mkdir(parents=True)
+    name = f"own-{short_hash('own')}"
+    with zipfile.ZipFile(folder / f"{name}.zip", "w") as archive:
+        archive.writestr(f"{name}.params", PARAMETERS)
+    return folder / f"{name}.zip"
+
+
+def test_a_model_is_downloaded_once_and_purged(published, tmp_path):
+    root = tmp_path / "models"
+    path = get_model_file("own", root=str(root))
+    assert path == str(root / f"own-{short_hash('own')}.params")
+    published.unlink()
+    assert get_model_file("own", root=str(root)) == path
+    assert [file.read_bytes() for file in root.iterdir()] == [PARAMETERS]
+    purge(str(root))
+    assert not list(root.iterdir())
+
+
+def test_other_contents_and_unknown_models_are_refused(published, tmp_path, monkeypatch):
+    refused(mx.UnknownNameError, "model", get_model_file, "resnet18_v1", root=str(tmp_path))
+    with zipfile.ZipFile(published, "w") as archive:
+        archive.writestr(f"own-{short_hash('own')}.params", b"others")
+    refused(mx.DataFileError, "another SHA-1", get_model_file, "own", root=str(tmp_path))
+
+
+# boolean_mask of symbols beyond what MXNet does, whose executor of inferred shapes fails
+
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def net(axis=0):
+    return mx.sym.contrib.boolean_mask(mx.sym.var("data"), mx.sym.var("index"), axis=axis, name="mask")
+
+
+@pytest.mark.parametrize(("axis", "index"), [(0, [0, 3, -1]), (1, [1, 0, 0, 2]), (-1, [0, 0, 0, 0])])
+def test_entries_are_numpys(axis, index):
+    mask = np.array(index) != 0
+    wanted = np.compress(mask, X, axis)
+    executor = net(axis).simple_bind(mx.cpu(), grad_req="null", data=X.shape, index=mask.shape)
+    made = executor.forward(data=mx.nd.array(X), index=mx.nd.array(index))[0]
+    assert made.asnumpy().tolist() == mx.nd.contrib.boolean_mask(mx.nd.array(X), mx.nd.array(index), axis).asnumpy().tolist()
+    assert made.asnumpy().tolist() == wanted.tolist()
+
+
+def test_what_follows_from_the_shapes_is_inferred_and_the_rest_is_not():
+    made = mx.sym.FullyConnected(net(), num_hidden=5, no_bias=True, name="fc")
+    with pytest.warns(UserWarning, match="Cannot decide shape"):
+        assert made.infer_shape(data=(3, 4), index=(3,)) == (None, None, None)
+    refused(ShapeError, r"a mask of shape \(2,\)", lambda: net().infer_shape(data=(3, 4), index=(2,)))
+    with pytest.raises(ShapeError, match=r"simple_bind cannot decide the shape of mask"):
+        mx.sym.sum(net()).simple_bind(mx.cpu(), data=(3, 4), index=(3,))
+    assert "mask" in repr(net().graph(data=(3, 4), index=(3,)))
+
+
+def test_a_hybridized_block_runs_as_it_is_written():
+    class Masked(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x, index):
+            return F.contrib.boolean_mask(x, index) + 1
+
+    block = Masked()
+    block.hybridize()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for index in ([0, 1, 1], [1, 0, 0], [0, 0, 0]):
+            made = block(mx.nd.array(X), mx.nd.array(index))
+            assert made.asnumpy().tolist() == (X[np.array(index) != 0] + 1).tolist()
+    assert [one.category for one in seen] == [mx.HybridizeWarning]
+
+
+def test_a_file_of_it_loads(tmp_path):
+    net().save(tmp_path / "mask-symbol.json")
+    block = mx.gluon.SymbolBlock.imports(tmp_path / "mask-symbol.json", ["data", "index"])
+    assert block(mx.nd.array(X), mx.nd.array([0, 1, 0])).asnumpy().tolist() == X[1:2].tolist()
+
+
+# mx.viz prints what MXNet does, and draws with storage types
+
+
+FACTS = json.loads((Path(__file__).parents[1] / "golden" / "visualization.json").read_text(encoding="utf-8"))
+
+NETWORKS = {"mx": mx, "S": mx.sym}
+with mx.name.NameManager():
+    exec(FACTS["networks"], NETWORKS)
+
+
+@pytest.mark.parametrize("case", FACTS["cases"], ids=lambda case: f"{case['net']} {case['arguments']}")
+def test_the_summary_is_mxnets(case, capsys):
+    wrong = pytest.raises(ValueError) if "error" in case else contextlib.nullcontext()
+    with wrong:
+        mx.viz.print_summary(NETWORKS[case["net"]], **eval(f"dict({case['arguments']})"))
+    if "error" not in case:
+        assert capsys.readouterr().out == case["text"]
+
+
+def test_the_picture_leaves_dense_weights_out():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc1")
+    named = [row[1] for row in mx.viz.plot_network(net, shape={"data": (2, 4)}).table.rows]
+    assert named == ["data", "fc1"]
+    shown = mx.viz.plot_network(net, hide_weights=False)
+    assert [row[1] for row in shown.table.rows] == ["data", "fc1_weight", "fc1_bias", "fc1"]
+    sparse = mx.visualization.plot_network(net, shape={"data": (2, 4)}, stype={"fc1_weight": "row_sparse"},
+                                           dtype={"data": "float64"})
+    assert [row[1] for row in sparse.table.rows] == ["data", "fc1_weight", "fc1"]
+    assert "float64" in sparse.table.rows[2][3]
+
+
+def test_bad_input():
+    net = mx.sym.Variable("x")
+    refused(DTypeError, "symbol must be Symbol", mx.viz.print_summary, 5)
+    refused(DTypeError, "symbol must be", mx.viz.plot_network, "x")
+    refused(UnknownNameError, "", mx.viz.plot_network, net, shape={"y": (2,)})
+    refused(ParameterError, "", mx.viz.print_summary, net, positions=[1])

@@ -1,7 +1,5 @@
 """What programs written for MXNet rely on, kind by kind; expected values are those of MXNet 1.9.1."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

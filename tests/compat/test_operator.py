@@ -1,7 +1,5 @@
 """Operators of one's own: ``mx.operator`` and ``mx.nd.Custom``; the numbers are MXNet 1.9.1's."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 Prints a line for each thing that asked the system for more memory, or raised an error without a name.
 """
 
-from __future__ import annotations
-
 import itertools
 import operator
 import resource

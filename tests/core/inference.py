@@ -1,7 +1,5 @@
 """What inference says of the results of a call, for the sweeps that hold what runs to it."""
 
-from __future__ import annotations
-
 import pytest
 
 from sparsekit.base.errors import ShapeError

@@ -1,7 +1,5 @@
 """What is remembered of calls stays bounded, however many shapes and attributes a program goes through, and stays right."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 
@@ -12,6 +10,7 @@ import sparsekit as mx
 from sparsekit.core import arrays, dispatch
 from sparsekit.core.graph import Node
 from sparsekit.core.op import REMEMBERED, registry
+from tests.calls import differentiated, variable
 
 MANY = 5000
 
@@ -38,11 +37,8 @@ def sparse_shapes(number):
 
 
 def gradients(number):
-    x = mx.nd.ones((1, number % MANY + 1))
-    x.attach_grad()
-    with mx.autograd.record():
-        y = (x * float(number)).sum()
-    y.backward()
+    x = variable(mx.nd.ones((1, number % MANY + 1)))
+    differentiated(lambda: (x * float(number)).sum())
     return float(x.grad.asnumpy()[0, -1]), float(number)
 
 

@@ -1,7 +1,5 @@
 """Every operator in every storage type: what becomes dense is in the ledger, marked in a profile, and stopped by "error"."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 

@@ -1,7 +1,5 @@
 """The fallback with its ledger and policy, ``out=``, and the plan's checks."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -9,6 +7,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import dispatch, hooks
+from tests.calls import refused
 
 
 @pytest.fixture(autouse=True)
@@ -44,8 +43,7 @@ def test_policy_error_and_allow():
 
 def test_the_limit_stops_before_anything_is_allocated():
     huge = mx.nd.sparse.csr_matrix(([1.0], [0], [0] + [1] * 10**6), shape=(10**6, 10**6))
-    with pytest.raises(mx.DensificationError, match="4,000,000,000,000 bytes"):
-        mx.nd.cos(huge)
+    refused(mx.DensificationError, "4,000,000,000,000 bytes", mx.nd.cos, huge)
 
 
 def test_settings_are_checked():
@@ -70,8 +68,7 @@ def test_out_may_be_an_input():
 
 def test_shapes_are_checked_for_each_new_shape():
     mx.nd.dot(sparse(), mx.nd.ones((2, 3)))
-    with pytest.raises(mx.ShapeError, match="dot"):
-        mx.nd.dot(sparse(), mx.nd.ones((3, 3)))
+    refused(mx.ShapeError, "dot", lambda: mx.nd.dot(sparse(), mx.nd.ones((3, 3))))
 
 
 def test_a_signature_is_the_operators():
@@ -132,6 +129,5 @@ def test_clip_and_mean_of_types_that_do_not_hold_the_bounds(dtype, stype):
 
 def test_topk_counts_places_in_a_bool():
     x = mx.nd.array([[0, 1]], dtype="bool")
-    with pytest.raises(mx.DTypeError, match="cannot hold the places"):
-        mx.nd.topk(mx.nd.ones((1, 5)), k=1, dtype="bool")
+    refused(mx.DTypeError, "cannot hold the places", lambda: mx.nd.topk(mx.nd.ones((1, 5)), k=1, dtype="bool"))
     np.testing.assert_array_equal(mx.nd.topk(x, k=1, dtype="int32").asnumpy(), [[1]])

@@ -4,8 +4,6 @@ A gradient is held to 1e-13 of itself or 2e-15, whichever is more: several are c
 and have the absolute error of its last digit.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import special

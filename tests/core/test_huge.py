@@ -1,7 +1,5 @@
 """Sparse arrays whose dense form has terabytes: no operator, method or gradient asks for memory, time or an unnamed error."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -11,6 +9,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core.op import find
+from tests.calls import refused
 
 PROGRAM = Path(__file__).with_name("huge_arrays.py")
 
@@ -29,8 +28,7 @@ def tall():
 
 
 def test_what_is_too_large_says_how_large():
-    with pytest.raises(mx.DensificationError, match=r"csr array of shape \(2, 1099511627776\) has indptr, 8 bytes"):
-        tall().transpose()
+    refused(mx.DensificationError, r"csr array of shape \(2, 1099511627776\) has indptr, 8 bytes", lambda: tall().transpose())
     with pytest.raises(mx.InsufficientMemoryError, match="8,796,093,022,208 bytes could not be allocated") as caught:
         tall().asnumpy()
     assert "Errno" not in str(caught.value)
@@ -48,8 +46,7 @@ def test_the_limit_holds_for_dense_results_and_gradients_of_sparse_arrays(stype)
     with mx.config.set(densify_limit=8):
         with mx.autograd.record():
             total = x.sum()
-        with pytest.raises(mx.DensificationError, match=f"gradient of a reduction for a {stype} array"):
-            total.backward()
+        refused(mx.DensificationError, f"gradient of a reduction for a {stype} array", total.backward)
         if stype == "csr":  # whose products are dense by nature
             assert mx.nd.dot(x, mx.nd.ones((2, 2))).asnumpy().tolist() == [[1, 1], [2, 2]]
 

@@ -1,7 +1,5 @@
 """What is said about indices that do not fit: once per line, as config.indices says."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Errors name what users wrote: signs, methods and functions, never an operator's private name."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

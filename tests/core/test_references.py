@@ -1,7 +1,5 @@
 """Operators held to what numpy and scipy compute: rows, element types, mixed types, shapes that broadcast, distributions."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 
@@ -18,8 +16,7 @@ from sparsekit.ops import samples
 from sparsekit.storage import stype_of
 from tests.core.inference import inferred
 from tests.references import FLOATS, NUMBERS, of
-from tests.sampling import chosen
-from tests.sweeping import CPU, OPS, combinations, listed, stores
+from tests.sweeping import CPU, OPS, combinations, compiled_for, listed, stores
 
 #: Operators of what another one left: the gradient of that one, held to differences of its reference, is theirs.
 INSIDE = {"_rnn_backward": "RNN"}
@@ -138,16 +135,14 @@ def typed(op, arrays, kinds):
 
 
 #: Pairs of element types that sparse rows are tried with; they get their inputs in the joint type, by one function for all.
-FEW = (("float32", "float64"), ("int32", "float32"), ("float32", "int8"), ("int8", "uint8"), ("int64", "float16"))
-
-#: Of the sparse rows of one operator in four, as their kernels are compiled for each: int64 and uint8 stand for these.
-RARE = ("int8", "int32")
+FEW = (("float32", "float64"), ("int32", "float32"), ("float32", "int8"), ("int64", "float16"))
 
 
-def mixtures(op, count, dense):
+def mixtures(op, count, stypes):
     """Element types for the inputs: each alone, and every pair where the values of several inputs meet."""
+    dense = set(stypes) == {"default"}
     for kind in of(op).types:
-        if dense or kind not in RARE or chosen(f"{op.name} {kind}", 4):
+        if compiled_for(op.name, kind, stypes):
             yield (kind,) * count
     if op.joined is not None and count > 1:
         places = range(count)[op.joined]
@@ -180,7 +175,7 @@ def test_every_row_in_every_element_type(name):
         assert compare(op, arrays, attrs, stypes)
         if op.mutates or not arrays:
             continue  # the types of steps are their samples'; another is refused
-        for kinds in mixtures(op, len(arrays), set(stypes) == {"default"}):
+        for kinds in mixtures(op, len(arrays), stypes):
             if compare(op, typed(op, arrays, kinds), attrs, stypes):
                 ran.add(kinds[0])
     assert not ran or "float64" in ran or name in {"Embedding"}, f"{name} takes {ran} only"

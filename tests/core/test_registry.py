@@ -1,7 +1,5 @@
 """The registry knows operators before the modules that declare them are imported."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,13 +1,12 @@
 """Gradients of gradients of every operator, by projection; where there is no rule, an error that names the operator."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 import sparsekit as mx
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry
+from tests.calls import differentiated, variable
 
 OPS = {op.name: op for op in registry.values()}
 CPU = mx.cpu()
@@ -130,11 +129,8 @@ def test_gradients_of_gradients_by_projection(op, arrays, attrs, places):
 
 
 def test_second_derivatives_of_a_product_are_right_at_zeros():
-    x = mx.nd.array([[2.0, 3, 4], [0, 5, 6], [0, 0, 7]])
-    x.attach_grad()
-    with mx.autograd.record():
-        first = mx.autograd.grad(x.prod(axis=1), [x], create_graph=True)[0]
-    first.backward()
+    x = variable(mx.nd.array([[2.0, 3, 4], [0, 5, 6], [0, 0, 7]]))
+    differentiated(lambda: mx.autograd.grad(x.prod(axis=1), [x], create_graph=True)[0])
     values = x.asnumpy()
     expected = [[sum(np.prod(np.delete(row, [one, other])) for other in range(3) if other != one) for one in range(3)]
                 for row in values]
@@ -145,8 +141,7 @@ def test_second_derivatives_of_a_product_are_right_at_zeros():
     mx.nd.radians, mx.nd.degrees, mx.nd.identity, mx.nd.floor, mx.nd.sum, lambda x: mx.nd.Dropout(x, p=0.5), lambda x: 3 * x,
     lambda x: x.reshape((2, 2)), lambda x: mx.nd.dot(mx.nd.ones((1, 4)), x.reshape((4, 1)))])
 def test_second_derivatives_of_linear_functions_are_zeros(function):
-    x = mx.nd.array([1.0, 2, 3, 4])
-    x.attach_grad()
+    x = variable(mx.nd.array([1.0, 2, 3, 4]))
     with mx.autograd.record():
         first = mx.autograd.grad(function(x), x, create_graph=True)[0]
         heads = (first * first).sum()
@@ -168,8 +163,7 @@ def test_a_constant_gradient_leaves_the_other_gradients_as_they_are():
 
 
 def test_second_derivatives_of_rows_are_no_rows():
-    weight = mx.nd.ones((5, 3))
-    weight.attach_grad(stype="row_sparse")
+    weight = variable(mx.nd.ones((5, 3)), stype="row_sparse")
     with mx.autograd.record():
         rows = mx.nd.Embedding(mx.nd.array([1, 2]), weight, input_dim=5, output_dim=3, sparse_grad=True)
         first = mx.autograd.grad(rows, weight, create_graph=True)[0]

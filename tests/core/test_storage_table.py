@@ -6,8 +6,6 @@ combination of their storage types that of the result.  A final ``*`` says that 
 dense one for that reason, and the right value where it raised.  Everything else that differs is in ``DELIBERATE``.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of calls: each operator that is lowered gives the bits of its ordinary run, and what is not lowered is known."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

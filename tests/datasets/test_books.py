@@ -1,7 +1,5 @@
 """The data set of paragraphs: its bytes, what is counted, the two parts, and that it is the same every time."""
 
-from __future__ import annotations
-
 import collections
 import hashlib
 import importlib.util

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+import sparsekit.ndarray  # noqa: F401 - declares the operators
 from sparsekit.core.op import find
 from tests.references import FLOATS, NUMBERS, REFERENCES, common, first
 from tests.references.elementwise import divide as _divide
 from tests.references.elementwise import modulo as _mod
 from tests.references.elementwise import power as _power
+from tests.references.neural import log_softmax
 
 TYPES = (*NUMBERS, "bool")
 
@@ -466,20 +468,7 @@ def _dense_draw(d):
     return arrays, {"num_hidden": hidden, "no_bias": not bias}
 
 
-# probabilities, in long double so that log(softmax) is right to the last digits of float64
-
-
-def _long(x):
-    return np.asarray(x, np.longdouble)
-
-
-def _log_softmax(x, axis):
-    x = _long(x)
-    top = np.argmax(x, axis=axis, keepdims=True)
-    shifted = x - np.take_along_axis(x, top, axis)
-    e = np.exp(shifted)
-    np.put_along_axis(e, top, 0, axis)
-    return shifted - np.log1p(e.sum(axis=axis, keepdims=True))
+# probabilities
 
 
 def _soft_draw(d):
@@ -496,7 +485,7 @@ def _axis_draw_floats(d):
 add("softmax", _soft_draw, dtype=first, ulps=128, smooth=True)
 add("softmin", _soft_draw, dtype=first, ulps=128, smooth=True)
 add("log_softmax", _soft_draw, dtype=first, ulps=16, smooth=True, strict=True,
-    scale=lambda x, axis: np.maximum(1, np.abs(_log_softmax(x, axis)).astype(float)))  # 1 + 2e-12 is 1 in float32
+    scale=lambda x, axis: np.maximum(1, np.abs(log_softmax(x, axis))))  # 1 + 2e-12 is 1 in float32
 add("L2Normalization", lambda d: ([d.array(types=FLOATS, finite=True, low=-9, high=9, ndims=(2,))], {}), dtype=first, ulps=32,
     smooth=True)
 

@@ -1,8 +1,7 @@
 """The fuzzer finds nothing in some cases, and finds what is planted; ``python tests/fuzz/run.py --minutes 60`` runs longer."""
 
-from __future__ import annotations
-
 import math
+import subprocess
 import sys
 from pathlib import Path
 
@@ -38,6 +37,14 @@ def test_every_operator_is_drawn_or_left_out_by_name():
     for name, op in registry.items():
         alone = op.mutates or not op.inputs or op.name.startswith(("_random_", "_sample_"))
         assert alone or op.name in reference.NOT_HERE or drawn & {op.name, *op.aliases}, name
+
+
+@pytest.mark.thorough
+def test_it_runs_as_a_program():
+    done = subprocess.run([sys.executable, run.__file__, "--operators", "log_softmax", "--cases", "2"], capture_output=True,
+                          text=True, timeout=400)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("2 cases of seed 7\n")
 
 
 @pytest.mark.thorough

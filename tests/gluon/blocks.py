@@ -1,7 +1,5 @@
 """Blocks and losses of one function, which tests write instead of classes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

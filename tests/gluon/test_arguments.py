@@ -1,7 +1,5 @@
 """Arguments of layers and calls: what MXNet takes is taken, and what it does not is a named error."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 
 import numpy as np

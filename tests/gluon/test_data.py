@@ -1,7 +1,6 @@
 """Samplers, data sets and the loader: what MXNet 1.9.1 gives, sparse batches, workers and what goes wrong in them."""
 
 import functools
-import gc
 import importlib
 import json
 import multiprocessing
@@ -11,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ from sparsekit.core import hooks
 from sparsekit.gluon import data
 from sparsekit.gluon.data import ArrayDataset, DataLoader, batchify
 from sparsekit.gluon.data.dataset import batch_of
-from tests.calls import refused
+from tests.calls import are_gone, refused
 from tests.ndarray.test_ops_golden import check
 
 HERE = Path(__file__).parent
@@ -282,8 +282,9 @@ def test_processes_end_with_the_loader():
     next(iter(made))
     mine = {process.pid for process, _ in made._workers._workers}
     assert len(mine) == 2
+    loader = weakref.ref(made)
     del made
-    gc.collect()
+    assert are_gone([loader])
     deadline = time.monotonic() + 60
     while mine & children() and time.monotonic() < deadline:
         time.sleep(0.02)

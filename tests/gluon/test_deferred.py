@@ -1,7 +1,5 @@
 """Parameters of blocks of one's own learn their shapes from the first input, as in MXNet 1.9.1, hybridized or not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

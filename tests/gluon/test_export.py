@@ -1,7 +1,5 @@
 """Networks exported by MXNet 1.9.1 compute here what they computed there, and those exported here are what MXNet has read."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A weight that a layer keeps transposed for its gradient is in files and symbols what it is in every other layer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 What runs on arrays runs as a program and as a symbol: values, storage types, gradients, and inputs that operators write to.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

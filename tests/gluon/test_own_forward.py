@@ -80,8 +80,7 @@ def batches():
 @pytest.mark.parametrize("place", PLACES)
 def test_explain_names_the_block_and_a_strict_step_refuses_it(place):
     net, loss = PLACES[place](), Weighted() if place == "loss" else gluon.loss.L2Loss()
-    net = net if net.collect_params() else in_stack(nn.Sequential, net)
-    net.initialize()
+    net = initialized(net if net.collect_params() else in_stack(nn.Sequential, net))
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
     step, strict = gluon.TrainStep(net, loss, trainer), gluon.TrainStep(net, loss, trainer, strict=True)
     for _ in range(4):
@@ -302,8 +301,7 @@ class Doubling(gluon.Trainer):
 @pytest.mark.parametrize("kvstore", [None, "device"])
 def test_a_trainer_may_add_gradients_its_own_way(kvstore, way):
     contexts = [mx.cpu(0)] if way == "compiled" else [mx.cpu(0), mx.cpu(1)]
-    net = nn.Dense(1, in_units=2, use_bias=False)
-    net.initialize("zeros", ctx=contexts)
+    net = initialized(nn.Dense(1, in_units=2, use_bias=False), "zeros", ctx=contexts)
     trainer = Doubling(net.collect_params(), "sgd", {"learning_rate": 1}, kvstore=kvstore, update_on_kvstore=False)
     assert trainer._kvstore_params == {"kvstore": kvstore, "update_on_kvstore": False}
     assert trainer._param2idx == {net.weight.name: 0}

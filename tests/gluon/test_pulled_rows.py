@@ -1,7 +1,5 @@
 """Rows that ``row_sparse_data`` pulled before ``record()`` are linked to their parameter, as MXNet's are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

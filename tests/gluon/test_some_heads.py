@@ -1,7 +1,5 @@
 """A hybridized block with several results, of which some get a gradient, or whose gradients are recorded."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import threading

@@ -1,7 +1,5 @@
 """A hybridized block runs no program of what it was before a change that leaves a mark; all else that it read is a constant."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from types import SimpleNamespace

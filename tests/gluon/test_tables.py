@@ -1,6 +1,5 @@
 """Hybridized blocks that run as tables of calls give the bits of the same programs run in Python."""
 
-import gc
 import threading
 import weakref
 
@@ -14,7 +13,7 @@ from sparsekit.core.workspace import copied
 from sparsekit.gluon import nn
 from sparsekit.kernels.cpu import thread_pool
 from sparsekit.kernels.cpu.jit import worker_count
-from tests.calls import differentiated, initialized, refused, stack
+from tests.calls import are_gone, differentiated, initialized, refused, stack
 
 from .blocks import Computes
 from .test_train_step import bits
@@ -218,9 +217,8 @@ def test_a_table_keeps_no_batch_alive():
     held = [weakref.ref(batch), weakref.ref(batch._store)]
     net(batch)
     del batch
-    gc.collect()
     assert tables(net)
-    assert [one() for one in held] == [None, None]
+    assert are_gone(held)
 
 
 def growing(seed, columns=500):

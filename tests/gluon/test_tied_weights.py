@@ -1,7 +1,5 @@
 """Several layers share one weight: their gradients are added, whatever the storage type of each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

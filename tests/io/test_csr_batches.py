@@ -1,7 +1,5 @@
 """Nothing that takes csr rows makes them dense on the way to an operator that does not: 4 million columns, in little memory."""
 
-from __future__ import annotations
-
 import importlib.util
 import tracemalloc
 import warnings

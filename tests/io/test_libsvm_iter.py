@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sparsekit as mx
 from sparsekit.base.errors import DataFileError, DTypeError, LibSVMError, ShapeError, UnsupportedError
 from sparsekit.core import hooks
 from sparsekit.io import DataBatch, DataDesc, DataIter, LibSVMIter, save_libsvm
 from tests.calls import refused
+from tests.io.iterator_cases import libsvm
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "libsvm_iter.json").read_text(encoding="utf-8"))
 SEVEN = GOLDEN["files"]["seven"]
@@ -25,36 +27,17 @@ def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def check_array(array, expected):
-    assert (array.stype, np.dtype(array.dtype).name) == (expected["stype"], expected["dtype"])
-    assert array.shape == tuple(expected["shape"])
-    assert array.asnumpy().tolist() == expected["value"]
-    if array.stype == "csr":
-        assert array._store.indices.tolist() == expected["indices"]
-        assert array._store.indptr.tolist() == expected["indptr"]
-
-
-def arguments(case):
-    names = sorted(set(case) - {"provides", "epochs", "crash"})
-    return {"data_shape": (GOLDEN["widths"][case["data_libsvm"]],), **{name: case[name] for name in names}}
+def given(case):
+    return {name: value for name, value in case.items() if name not in ("provides", "epochs", "crash")}
 
 
 @pytest.mark.parametrize("limit", [1 << 20, 0], ids=["held", "streamed"])
 @pytest.mark.parametrize("case", [case for case in GOLDEN["cases"] if not case.get("crash")],
-                         ids=lambda case: "-".join(f"{value}" for value in arguments(case).values()))
+                         ids=lambda case: "-".join(f"{value}" for value in given(case).values()))
 @pytest.mark.usefixtures("files")
 def test_the_batches_that_mxnet_gave(case, limit):
-    iterator = LibSVMIter(**arguments(case), memory_limit=limit)
-    assert [repr(iterator.provide_data), repr(iterator.provide_label)] == case["provides"]
-    for epoch in case["epochs"]:
-        batches = list(iterator)
-        assert len(batches) == len(epoch)
-        for batch, expected in zip(batches, epoch, strict=True):
-            check_array(batch.data[0], expected["data"])
-            check_array(batch.label[0], expected["label"])
-            assert (batch.pad, batch.index.tolist()) == (expected["pad"], expected["index"])
-            assert batch.index.dtype == np.uint64
-        iterator.reset()
+    found = libsvm(mx, GOLDEN["widths"], given(case), memory_limit=limit)
+    assert found == {name: case[name] for name in ("provides", "epochs")}
 
 
 def rows_of(iterator):
@@ -80,7 +63,7 @@ def test_without_rounding_the_last_batch_ends_in_empty_rows(limit, labels):
     iterator = LibSVMIter("seven", 10, 3, round_batch=False, memory_limit=limit, **labels)
     for _ in range(2):
         *_, last = iterator
-        assert (last.pad, last.index.tolist()) == (2, [6, 7, 8])
+        assert (last.pad, last.index.tolist(), last.index.dtype) == (2, [6, 7, 8], np.uint64)
         assert last.data[0].asnumpy()[:, 6:8].tolist() == [[6.5, 2], [0, 0], [0, 0]]
         assert last.label[0].asnumpy().tolist() == ([[6, 0, -1], [0] * 3, [0] * 3] if labels else [6, 0, 0])
         iterator.reset()

@@ -1,7 +1,5 @@
 """Arguments for every kernel, of which tests run twins on the same."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 

@@ -1,7 +1,5 @@
 """Compiled sigmoid, GELU and gradients of softmax and layer normalization against float64, and as large operators."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr

@@ -1,16 +1,14 @@
 """Threads that compute at once: results stay what one thread computes.  Forks and interrupts are in ``tests/faults``."""
 
-from __future__ import annotations
-
 import functools
 import threading
 import time
 
 import numpy as np
-import pytest
 
 import sparsekit as mx
 from sparsekit.kernels.cpu import jit
+from tests.calls import refused, variable
 
 SIZES = {"rows": 2000, "columns": 1200}
 
@@ -122,8 +120,7 @@ def test_four_threads_compute_what_one_does(tmp_path):
 
 
 def test_a_graph_of_one_thread_is_walked_by_another():
-    x = dense(0, 20)
-    x.attach_grad()
+    x = variable(dense(0, 20))
     with mx.autograd.record():
         y = (x * x).sum()
     in_threads([y.backward])
@@ -160,8 +157,7 @@ def test_an_error_in_one_piece_is_raised_when_all_have_ended(monkeypatch):
         time.sleep(0.05)
         running.remove(start)
 
-    with pytest.raises(ValueError, match="the first piece"):
-        jit.in_threads(work, 4, 1)
+    refused(ValueError, "the first piece", jit.in_threads, work, 4, 1)
     assert not running
 
 

@@ -1,7 +1,5 @@
 """Groups and ranks of large arrays, which are remembered from one call to the next, and distinct values in a table."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

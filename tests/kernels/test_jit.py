@@ -1,7 +1,5 @@
 """Kernels as the rest of the library meets them: what a profile says of compiling them, what they leave on disk, warming."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import numpy as np

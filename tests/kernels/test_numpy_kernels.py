@@ -1,7 +1,5 @@
 """Every kernel in numpy against its twin in numba, and the library where numba cannot be imported."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import random
@@ -130,7 +128,7 @@ def test_a_kernel_gives_what_its_twin_in_numba_gives(name, kind):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", some(NAMES, one_in=3))
+@pytest.mark.parametrize("name", some(NAMES, one_in=3, always=["csr_transposed_dot_rows"]))
 def test_it_does_in_other_types(name):
     for value, index in ((np.float64, np.int32), (np.float16, np.int64)):
         if value is np.float16 or name not in SINGLE:
@@ -138,10 +136,10 @@ def test_it_does_in_other_types(name):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", WHOLE)
-def test_whole_numbers_are_the_same(name):
-    for value in (np.int64, np.uint8):
-        compare(name, arguments(name, Whole(value, np.int64)))
+@pytest.mark.parametrize(("name", "value"), [
+    *((name, np.int64) for name in WHOLE), *some([(name, np.uint8) for name in WHOLE], one_in=4)])
+def test_whole_numbers_are_the_same(name, value):
+    compare(name, arguments(name, Whole(value, np.int64)))
 
 
 @pytest.mark.compiled

@@ -1,7 +1,5 @@
 """What eager code runs through a shared loop, and tables run by itself, has the same bits."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

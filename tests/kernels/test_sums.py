@@ -1,7 +1,5 @@
 """Sums of few elements by a compiled kernel: bit for bit those of numpy, in every type, order and size."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

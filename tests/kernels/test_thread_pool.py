@@ -1,7 +1,5 @@
 """Loops that threads share: every piece is run once, whoever asks, and whoever fails."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -180,7 +178,7 @@ STATES = {
 
 
 # Sharing is the same for all; the values of each step are in test_numpy_kernels.
-@pytest.mark.parametrize("name", some(STATES, one_in=6, always=["momentum_step", "adam_step", "group_adagrad_step"]))
+@pytest.mark.parametrize("name", some(STATES, one_in=24, always=["momentum_step", "adam_step", "group_adagrad_step"]))
 def test_a_step_that_threads_share_has_the_bits_of_one_thread(name: str) -> None:
     """By rows, by the elements of a single row, and with one gradient for all rows; gradients may lie in any order."""
     k, random = for_device("cpu"), np.random.default_rng(3)

@@ -1,7 +1,5 @@
 """csrᵀ · dense -> row_sparse by its two ways, sums for every column and sorted entries, against scipy and each other."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -51,7 +49,9 @@ def check(parts, right, columns):
         np.testing.assert_array_equal(bits(csr._dot_ranked(*parts, right)[1]), bits(grouped[1]))
 
 
-@pytest.mark.parametrize(("dtype", "index"), [(np.float32, np.int64), (np.float64, np.int32)])
+# By the way that small products take, test_numpy_kernels.py has the other types too.
+@pytest.mark.parametrize(("dtype", "index"), [
+    (np.float32, np.int64), pytest.param(np.float64, np.int32, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("width", [1, 2, 5, 16, 33])
 @pytest.mark.parametrize(("rows", "columns", "stored"), [
     (1, 1, 1), (1, 1, 0), (3, 1, 2), (1, 200, 200), (7, 64, 0), (7, 63, 20), (7, 64, 448), (9, 65, 100), (50, 1000, 40),

@@ -1,7 +1,5 @@
 """Kernels of the three folders are declared as they are, and mypy refuses what does not fit these and other types."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

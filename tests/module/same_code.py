@@ -1,45 +1,19 @@
 """Code of the files that ``oracle/record_module.py`` records, run here, and what it leaves beside what MXNet left."""
 
-from __future__ import annotations
-
 import base64
-import logging
-import re
-import warnings
 
 import numpy as np
 
 import sparsekit as mx
+from tests.module.recorded_modules import run
 
 
-class Lines(logging.Handler):
-    def __init__(self):
-        super().__init__()
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(f"{record.levelname}: " + re.sub(r"cost=[\d.]+", "cost=T", record.getMessage()))
-
-
-def run(start, case, folder, monkeypatch):
+def run_here(start, case, folder, monkeypatch):
     """What the case's code leaves, logs, says and writes."""
-    handler, names = Lines(), {"mx": mx, "np": np}
-    logger = logging.getLogger()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    monkeypatch.chdir(folder)
-    try:
-        with warnings.catch_warnings(record=True) as said, mx.name.NameManager():
-            warnings.simplefilter("always")
-            exec(start + case["code"], names)
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    monkeypatch.chdir(folder)  # and back
+    result, lines, said, files = run(mx, start + case["code"], folder)
     # What lazy updates leave out MXNet writes to standard error: tests/optimizer/test_lazy_warning.py.
-    told = [one for one in said if issubclass(one.category, UserWarning) and one.category is not mx.LazyUpdateWarning]
-    return names["result"], handler.lines, [str(one.message) for one in told], files
+    return result, lines, [str(one.message) for one in said if one.category is not mx.LazyUpdateWarning], files
 
 
 def compare(found, expected, where=""):
@@ -66,7 +40,7 @@ def number(line):
 
 def check(start, case, folder, monkeypatch, logged=True):
     """Run a case, and compare the result, log lines, warnings, and files to the byte; ``logged=False`` for other log lines."""
-    result, log, said, files = run(start, case, folder, monkeypatch)
+    result, log, said, files = run_here(start, case, folder, monkeypatch)
     compare(result, case["result"], case["name"])
     if logged:
         compare([number(line) for line in log], [number(line) for line in case["log"]], "log")

@@ -1,7 +1,5 @@
 """Modules beside those of MXNet 1.9.1: parameters after training, predictions, log lines, warnings, files to the byte."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path
@@ -10,7 +8,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks
-from tests.module.same_code import check, run
+from tests.module.same_code import check, run_here
 
 FACTS = json.loads((Path(__file__).parents[1] / "golden" / "module.json").read_text(encoding="utf-8"))
 CASES = {case["name"]: case for case in FACTS["cases"]}
@@ -28,7 +26,7 @@ def test_the_same_code_gives_what_mxnet_gives(name, tmp_path, monkeypatch):
 def test_nothing_becomes_dense_while_sparse_models_train(name, tmp_path, monkeypatch):
     before = len(hooks.ledger)
     monkeypatch.setattr(mx.config, "densify", "error")
-    run(FACTS["start"], CASES[name], tmp_path, monkeypatch)
+    run_here(FACTS["start"], CASES[name], tmp_path, monkeypatch)
     assert len(hooks.ledger) == before
 
 

@@ -1,7 +1,5 @@
 """Modules where MXNet has no answer, a wrong one or a crash: refusals that change nothing, copies that do not lag behind."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import warnings

@@ -1,7 +1,5 @@
 """Which methods give views of an array's memory, as MXNet's do, and that nothing else does; operators are swept elsewhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

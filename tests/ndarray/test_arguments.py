@@ -1,17 +1,23 @@
 """Arguments: out= is honoured, and one that a function does not take is a named TypeError, for every public function."""
 
-from __future__ import annotations
-
+import ast
 import inspect
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit import sym
 from sparsekit.base.errors import ArgumentError, DTypeError, ShapeError
-from sparsekit.core.op import registry
+from sparsekit.core.dispatch import invoke
+from sparsekit.core.function import make_function
+from sparsekit.core.op import REQUIRED, registry
+from sparsekit.ndarray.methods import METHODS
 from tests.calls import differentiated, refused, variable
+from tests.core.test_sweep import RANDOM
+from tests.sweeping import listed
 
 nd = mx.nd
 
@@ -47,8 +53,7 @@ OPS = {op.name: op for op in registry.values() if op.name not in FREE}
 def test_no_operator_takes_a_misspelt_argument(name):
     op = OPS[name]
     arrays, attrs = op.sample()[0]
-    with pytest.raises(ArgumentError, match="shapex"):
-        getattr(nd._internal, name)(*map(nd.array, arrays), **attrs, shapex=(2, 3))
+    refused(ArgumentError, "shapex", lambda: getattr(nd._internal, name)(*map(nd.array, arrays), **attrs, shapex=(2, 3)))
 
 
 MAKERS = {
@@ -69,12 +74,9 @@ def test_what_is_made_goes_to_out(name, dtype):
     np.testing.assert_array_equal(out.asnumpy(), expected)
     np.testing.assert_array_equal(view.asnumpy(), expected[0])
     assert out.dtype == dtype
-    with pytest.raises(ShapeError, match="out has shape"):
-        make(out=nd.ones((3, 2)))
-    with pytest.raises(DTypeError, match="out holds"):
-        make(out=out, dtype="float16")
-    with pytest.raises(DTypeError, match="NDArray"):
-        make(out=np.ones((2, 3)))
+    refused(ShapeError, "out has shape", lambda: make(out=nd.ones((3, 2))))
+    refused(DTypeError, "out holds", make, out=out, dtype="float16")
+    refused(DTypeError, "NDArray", lambda: make(out=np.ones((2, 3))))
 
 
 def test_arguments_that_mxnet_takes_without_effect():
@@ -107,16 +109,14 @@ def test_texts_of_numbers_are_numbers(texts, expected):
     made = nd.array(texts)
     assert made.dtype == np.float32
     np.testing.assert_array_equal(made.asnumpy(), np.array(expected, np.float32))
-    with pytest.raises(DTypeError, match="texts that are not numbers"):
-        nd.array(["a", "1"])
+    refused(DTypeError, "texts that are not numbers", nd.array, ["a", "1"])
 
 
 def test_one_number_takes_a_format():
     assert f"{nd.array([1.23456]):.3f}" == "1.235"
     assert f"{nd.array([[7]], dtype='int32'):03d}" == "007"
     assert f"{nd.array([1.0, 2.0])}" == str(nd.array([1.0, 2.0]))
-    with pytest.raises(ShapeError, match="one number"):
-        f"{nd.array([1.0, 2.0]):.3f}"
+    refused(ShapeError, "one number", lambda: f"{nd.array([1.0, 2.0]):.3f}")
 
 
 def test_clip_needs_two_numbers():
@@ -142,8 +142,7 @@ TAKERS = {
 
 @pytest.mark.parametrize("name", TAKERS)
 def test_masked_elements_are_refused_and_none_masked_is_an_array(name):
-    with pytest.raises(mx.MXNetError, match="masked elements"):
-        TAKERS[name](MASKED)
+    refused(mx.MXNetError, "masked elements", lambda: TAKERS[name](MASKED))
     TAKERS[name](np.ma.array(MASKED.data))
 
 
@@ -204,8 +203,7 @@ def test_a_bias_may_be_a_column(stypes):
     np.testing.assert_array_equal(made.asnumpy(), data @ weight.T + bias.T)
     made.backward()
     np.testing.assert_array_equal(column.grad.asnumpy(), np.full((4, 1), 2))
-    with pytest.raises(ShapeError, match="bias"):
-        nd.FullyConnected(nd.array(data), nd.array(weight), nd.ones((1, 4)), num_hidden=4)
+    refused(ShapeError, "bias", lambda: nd.FullyConnected(nd.array(data), nd.array(weight), nd.ones((1, 4)), num_hidden=4))
 
 
 def test_padding_behind_the_lengths_of_labels_does_not_count():
@@ -235,3 +233,86 @@ def test_an_order_of_axes_and_a_shape_may_be_arrays_of_numpy():
         assert x.tostype(stype).transpose(np.array([1, 0])).asnumpy().tolist() == [[1, 4], [2, 5], [3, 6]]
         assert mx.nd.transpose(x.tostype(stype), axes=np.array([1, 0])).asnumpy().tolist() == [[1, 4], [2, 5], [3, 6]]
     assert x.reshape(np.array([3, -1])).shape == (3, 2)
+
+
+# the operators that annotations say arrays and symbols have are those that tables give them
+
+
+DECLARED = Path(mx.__file__).parent / "core" / "types.py"
+
+
+def declared(name: str) -> set[str]:
+    """Members of a class of ``core/types.py``."""
+    module = ast.parse(DECLARED.read_text(encoding="utf-8"))
+    found = next(node for node in module.body if isinstance(node, ast.ClassDef) and node.name == name)
+    return {node.name if isinstance(node, ast.FunctionDef) else node.target.id for node in found.body
+            if isinstance(node, ast.FunctionDef | ast.AnnAssign)}
+
+
+def test_every_operator_of_the_table_is_declared():
+    assert set(METHODS) <= declared("Tensor")
+
+
+@pytest.mark.parametrize("holder", [mx.nd.NDArray, mx.sym.Symbol])
+def test_what_is_declared_of_tensors_is_there(holder):
+    only_of_arrays = {"shape", "stype"} if holder is mx.sym.Symbol else set()
+    assert {name for name in declared("Tensor") if not hasattr(holder, name)} <= only_of_arrays
+
+
+def test_what_is_declared_of_arrays_is_there():
+    array = mx.nd.ones((2, 3))
+    assert [name for name in sorted(declared("ArrayObject")) if not hasattr(array, name)] == []
+
+
+def test_an_array_has_the_shape_and_the_type_that_it_says():
+    array = mx.nd.ones((2, 3))
+    assert array.shape == (2, 3)
+    assert array.stype == "default"
+
+
+# out and name behind the operator's own arguments, as MXNet's functions take them: every operator of the registry
+
+
+SEEDED = {"sgld_update"}
+
+
+@pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")
+@pytest.mark.parametrize("name", sorted(name for name, op in OPS.items() if not op.variadic and name not in RANDOM | SEEDED))
+def test_out_is_taken_behind_the_own_arguments(name):
+    op = OPS[name]
+    for arrays, attrs in op.sample():
+        settings = {key: attrs.get(key, default) for key, default in op.attrs.items()}
+        if REQUIRED in settings.values() or len(arrays) < op.needed:
+            continue
+        function = make_function(op, invoke, "tests")
+        inputs = [nd.array(array, dtype=array.dtype) for array in arrays]
+        expected = listed(function(*[x.copy() for x in inputs], **attrs))
+        if len(expected) > 1:
+            continue
+        out = nd.zeros(expected[0].shape, dtype=expected[0].dtype)
+        padded = [*inputs, *[None] * (len(op.inputs) - len(inputs))]
+        assert function(*padded, *settings.values(), out, "a name") is out
+        np.testing.assert_allclose(out.asnumpy(), expected[0].asnumpy(), rtol=1e-6)
+
+
+def test_programs_of_mxnet():
+    x, out = nd.array([1, 4, 9]), nd.zeros((3,))
+    assert nd.sqrt(x, out) is out
+    assert out.asnumpy().tolist() == [1, 2, 3]
+    assert nd.clip(x, 2, 5, out, "clipped") is out
+    assert out.asnumpy().tolist() == [2, 4, 5]
+    assert nd.shuffle(x, x) is x
+    assert sorted(x.asnumpy()) == [1, 4, 9]
+    weight = nd.ones((3,))
+    assert nd.signsgd_update(weight, x, 0.5, 0, 1, -1, weight) is weight  # MXNet's has no lazy_update
+    assert weight.asnumpy().tolist() == [0.5] * 3
+    four, root = nd.array([[4]]), nd.zeros((1, 1))
+    assert nd.linalg.potrf(four, root) is root  # nor MXNet's a lower, which it takes by name
+    assert root.asscalar() == 2
+    a, b = sym.var("a"), sym.var("b")
+    assert sym.linalg.potrf(a, "p").name == "p"
+    assert sym.exp(a, "e").name == "e"
+    assert sym.clip(a, 0, 1, "c", {"__x__": "1"}).attr_dict()["c"]["__x__"] == "1"
+    assert sym.dot(a, b, False, True, None, "d").name == "d"
+    refused(mx.MXNetError, "'out' twice", nd.sqrt, x, out, out=x)
+    refused(mx.MXNetError, "at most", nd.sqrt, x, None, None, 3)

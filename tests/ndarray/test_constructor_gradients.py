@@ -4,8 +4,6 @@ MXNet 1.9.1 passes gradients through ``nd.array``, ``csr_matrix`` and ``row_spar
 ``csr_matrix((data, indices, indptr))``; PyTorch's ``sparse_csr_tensor`` and ``sparse_coo_tensor`` pass them to the values.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

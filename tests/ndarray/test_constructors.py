@@ -1,7 +1,5 @@
 """Making, copying and converting arrays, beyond what is compared with MXNet's: from sources that are odd or huge."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 
@@ -268,7 +266,7 @@ def test_creation_on_another_context():
 
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 def test_the_type_of_indices_is_chosen_and_stays(kind):
-    dense, sparse = np.array([[0, 1, 0], [2, 0, 3]]), mx.nd.sparse
+    dense, sparse = np.array([[0, 1, 0], [2, 0, 3]], np.float32), mx.nd.sparse
     made = [sparse.csr_matrix(dense, index_dtype=kind), sparse.row_sparse_array(dense, index_dtype=kind),
             sparse.csr_matrix(scipy.sparse.csr_matrix(dense), index_dtype=kind), sparse.zeros("csr", (2, 3), index_dtype=kind),
             sparse.csr_matrix(([1, 2, 3], [1, 0, 2], [0, 1, 3]), index_dtype=kind), sparse.csr_matrix((2, 3), index_dtype=kind),
@@ -312,3 +310,27 @@ def test_scipy_says_how_a_sparse_array_becomes_one_of_its_own():
     assert "asscipy()" in str(caught.__cause__)  # which the traceback shows above scipy's own
     for act in (lambda: scipy.sparse.coo_matrix(x), lambda: x + scipy.sparse.csr_matrix((2, 2))):
         refused(mx.MXNetError, r"asscipy|csr_matrix", act)
+
+
+# csr matrices from coordinates in any order: as scipy's, with the values at one place summed
+
+
+#: Narrow ones are sorted by one number for each place, wide ones by columns, then by rows, and the widest by numpy's lexsort.
+SHAPES = [(1, 1), (300, 7), (7, 300), (40, 1 << 45), (1 << 10, 1 << 60)]
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("count", [0, 1, 500, 20_000])
+def test_any_order_and_repeated_places(count, shape, kind):
+    draw = np.random.default_rng(count)
+    row, column = (draw.integers(0, min(size, 1 << 31) if kind == "int32" else size, count).astype(kind) for size in shape)
+    row[count // 2:], column[count // 2:] = row[:count - count // 2], column[:count - count // 2]
+    data = draw.integers(-9, 9, count).astype("float32")  # sums are exact
+    mixed = draw.permutation(count)
+    found = nd.sparse.csr_matrix((data[mixed], (row[mixed], column[mixed])), shape=shape)
+    expected = scipy.sparse.coo_matrix((data, (row, column)), shape=shape).tocsr()
+    expected.sum_duplicates()
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(found, name).asnumpy(), getattr(expected, name))
+    assert found.indices.dtype == "int64"

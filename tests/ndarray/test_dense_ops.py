@@ -63,7 +63,7 @@ def arrays_and_keys(draw):
     return array, draw(st.one_of(*choices))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(arrays_and_keys())
 def test_indexing_is_numpys(case):
     array, key = case

@@ -1,7 +1,5 @@
 """Sparse arrays of other libraries: JAX where it is installed, stand-ins of PyTorch's and JAX's protocols everywhere."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import types

@@ -1,7 +1,5 @@
 """Constructors, conversions and files fed with anything: the result is scipy's or numpy's, or the error is one of ours."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import warnings

@@ -1,7 +1,5 @@
 """Indexing and assigning of sparse arrays: scipy and numpy say what is right."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

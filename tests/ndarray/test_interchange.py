@@ -1,7 +1,5 @@
 """Arrays among those of other libraries: numpy's functions, scipy, DLPack, binsparse, pickles; nothing made dense in silence."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json

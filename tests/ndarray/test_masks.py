@@ -3,8 +3,6 @@
 A comparison gives zeros and ones in the type of its arrays, as in MXNet, which then reads them as row numbers.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

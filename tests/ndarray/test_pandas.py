@@ -1,7 +1,5 @@
 """Data frames and series of pandas as sources: sparse columns never become dense together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Means, norms and moments of integers: sums on the way do not wrap where the result fits its type."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

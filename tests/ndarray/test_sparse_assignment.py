@@ -1,7 +1,5 @@
 """Assignment to parts of sparse arrays, held to numpy's on the same values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse

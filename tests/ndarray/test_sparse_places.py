@@ -1,7 +1,5 @@
 """Places of extremes, softmax, transposes and stacks of sparse arrays; arrays that move between contexts."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``retain`` picks rows by number: sorted or not, repeated, beyond the array, of arrays that store all rows or few."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -9,12 +9,10 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import StorageFallbackWarning
-from sparsekit.optimizer.states import arrays_of
 from tests.calls import refused
+from tests.optimizer.recorded_steps import called, steps
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "updates.json").read_text(encoding="utf-8"))
-WEIGHT = np.array(GOLDEN["weight"], np.float32)
-GRADIENTS = [np.array(gradient, np.float32) for gradient in GOLDEN["gradients"]]
 #: Optimizers whose first steps multiply by large rates, or divide by roots of small numbers.
 ROUGH = {"lamb": 1e-5, "adadelta": 1e-5, "lars": 1e-5, "nadam": 1e-5, "ftml": 1e-5}
 
@@ -27,15 +25,10 @@ def label_of(case):
 
 def run(case, **changed):
     """The weight after each step, and the states after the last; a fallback would fail the test."""
-    updater = mx.optimizer.get_updater(mx.optimizer.create(case["optimizer"], **{**case["settings"], **changed}))
-    weight = mx.nd.array(WEIGHT, dtype=case["dtype"]).tostype(case["storage"][0])
-    weights = []
+    given = {name: case[name] for name in ("optimizer", "storage", "dtype")}
     with warnings.catch_warnings():
         warnings.simplefilter("error", StorageFallbackWarning)
-        for gradient in GRADIENTS:
-            updater(0, mx.nd.array(gradient, dtype=case["dtype"]).tostype(case["storage"][1]), weight)
-            weights.append(weight.asnumpy())
-    return weights, list(arrays_of(updater.states[0]))
+        return steps(mx, GOLDEN, settings={**case["settings"], **changed}, **given)
 
 
 def mxnet_differs(case):
@@ -95,17 +88,10 @@ def test_ftrl_without_laziness_is_mxnets_for_dense_weights():
         np.testing.assert_allclose(weights, np.array(case["weights"], float), rtol=1e-6, atol=1e-6)
 
 
-def given():
-    made = {name: mx.nd.array(value) for name, value in {**GOLDEN["arrays"], **GOLDEN["vectors"]}.items()}
-    return {**made, "h": made["w"].astype("float16"), "k": made["g"].astype("float16")}
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("case", GOLDEN["calls"], ids=lambda case: case["call"])
 def test_operator_as_a_function_gives_and_writes_what_mxnets_does(case):
-    arrays = given()
-    result = eval(case["call"], {"nd": mx.nd, **arrays})
-    listed = result if isinstance(result, list) else [result]
+    listed, arrays = called(mx, GOLDEN, case["call"])
     assert len(listed) == len(case["results"])
     rough = 1e-4 if "t=2" in case["call"] or "multi_lamb" in case["call"] else 2e-6  # 1 - beta ** t is small
     for one, expected in zip(listed, case["results"], strict=True):

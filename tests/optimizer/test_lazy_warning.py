@@ -1,7 +1,5 @@
 """Lazy updates that differ from the standard one say so once, under the conditions of MXNet 1.9.1 and where rows would change."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 

@@ -11,6 +11,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.optimizer.optimizer import registry
 from sparsekit.optimizer.states import arrays_of
+from tests.calls import differentiated
 
 NAMES = sorted(name for name, cls in registry.items() if cls.__name__.lower() == name and cls.__module__.startswith("sparsekit."))
 #: Settings under which an optimizer keeps as much as it can between two steps.
@@ -122,9 +123,7 @@ class ByTrainer:
     def step(self, number):
         mx.random.seed(number)
         data = mx.nd.array(np.random.default_rng(number).integers(0, 5, (4, 2)))
-        with mx.autograd.record():
-            loss = (self.net(data) ** 2).sum()
-        loss.backward()
+        differentiated(lambda: (self.net(data) ** 2).sum())
         self.trainer.step(4)
 
     def states(self):

@@ -9,7 +9,7 @@ from sparsekit.core import dispatch
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry
 from sparsekit.ops.update.update import Update
-from tests.calls import alike
+from tests.calls import alike, refused
 
 #: Operators of one weight that take a row_sparse gradient lazily or not, without those that have a float32 copy of it.
 LAZY = {op.name: op for op in registry.values() if isinstance(op, Update) and "lazy_update" in op.attrs
@@ -140,8 +140,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_refused(name):
     act, error, text = WRONG[name]
-    with pytest.raises(error, match=text):
-        act()
+    refused(error, text, act)
 
 
 @pytest.mark.parametrize(("name", "states", "attrs"), [

@@ -6,8 +6,6 @@
 The Python has to have the rival's package.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import sys

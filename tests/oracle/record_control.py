@@ -10,23 +10,15 @@ import mxnet as mx
 import numpy as np
 import recording
 
+from tests.compat.control_cases import net_of, value_of
+
 #: What MXNet writes into its messages: the time.
 CLOCK = r"\[\d\d:\d\d:\d\d\] "
 
 
-def value_of(name, shape):
-    """Small whole numbers, labels among them, so that results are exact."""
-    size = int(np.prod(shape))
-    start = sum(map(ord, name)) % 3
-    return (np.arange(size, dtype=np.float32).reshape(shape) + start) % 3 if size else np.zeros(shape, np.float32)
-
-
 def run(mx, code, shapes):
     """The net, what inference says, and what an executor gives for ``value_of`` every argument."""
-    names = {"mx": mx, "np": np, "S": mx.sym, "w": mx.sym.Variable("w"), "b": mx.sym.Variable("b")}
-    with mx.name.NameManager():  # names count from 0
-        exec(code, names)
-    net = names["net"]
+    net = net_of(mx, code)
     inferred = net.infer_shape(**shapes)
     known = dict(zip(net.list_arguments(), inferred[0], strict=True)) if inferred[0] else shapes
     states = dict(zip(net.list_auxiliary_states(), inferred[2] or [], strict=True))
@@ -57,19 +49,16 @@ def record(name, code, shapes):
     return found
 
 
-def main():
-    known = recording.known()
-    exec(known["start"], {"mx": mx, "np": np})
-
-    def one(number):
-        case = recording.given(known["cases"][number], "name", "code", "shapes")
-        try:
-            return {**case, **record(case["name"], case["code"], {name: tuple(shape) for name, shape in case["shapes"].items()})}
-        except Exception as error:
-            return {**case, "error": re.sub(CLOCK, "", str(error).strip().splitlines()[-1])[:300]}
-
-    recording.save(sys.argv[1], {"start": known["start"], "cases": recording.record_each(len(known["cases"]), one)})
+known = recording.known()
+exec(known["start"], {"mx": mx, "np": np})
 
 
-if __name__ == "__main__":
-    main()
+def one(number):
+    case = recording.given(known["cases"][number], "name", "code", "shapes")
+    try:
+        return {**case, **record(case["name"], case["code"], {name: tuple(shape) for name, shape in case["shapes"].items()})}
+    except Exception as error:
+        return {**case, "error": re.sub(CLOCK, "", str(error).strip().splitlines()[-1])[:300]}
+
+
+recording.save(sys.argv[1], {"start": known["start"], "cases": recording.record_each(len(known["cases"]), one)})

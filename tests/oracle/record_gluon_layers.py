@@ -6,65 +6,25 @@ import io
 import os
 import sys
 import tempfile
-from pathlib import Path
 
 import mxnet as mx
-import numpy as np
 import recording
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gluon"))
-
-from layer_nets import filled, network, parameters, shared_network, stack, values
+from tests.gluon.layer_nets import filled, network, of_layer, shared_network, stack, trained
 
 
 def record_layer(case):
-    text, shape = case["layer"], np.shape(case["x"]) if "x" in case else None
-    names = {"nn": mx.gluon.nn, "gluon": mx.gluon, "stack": stack}
+    text = case["layer"]
     with mx.name.NameManager():
-        block = eval(text, names)
+        block = eval(text, {"nn": mx.gluon.nn, "gluon": mx.gluon, "stack": stack})
         facts = {"layer": text, "before": repr(block), "params": repr(block.collect_params())}
-        if shape is None:
-            return facts
-        block.initialize()
-        rows = "Embedding" in text
-        data = np.arange(np.prod(shape)).reshape(shape) * 3 % 7 if rows else values(shape)
-        x = mx.nd.array(data)
-        block(x)
-        for place, (name, parameter) in enumerate(parameters(block).items()):
-            drawn = values(parameter.shape, 11 * place)
-            parameter.set_data(mx.nd.array(np.abs(drawn) + 0.5 if "var" in name else drawn))
-        if not rows:
-            x.attach_grad()
-        with mx.autograd.record():
-            out = block(x)
-            (out * mx.nd.array(values(out.shape, 5))).sum().backward()
-        facts.update(x=recording.plain(data), out=recording.plain(out.asnumpy()), after=repr(block))
-        if not rows:
-            facts["x_grad"] = recording.plain(x.grad.asnumpy())
-        facts["grads"] = {name: recording.encode(parameter.grad()) for name, parameter in parameters(block).items()
-                          if parameter.grad_req != "null"}
-        facts["fixed"] = {name: recording.plain(parameter.data().asnumpy())
-                          for name, parameter in parameters(block).items() if parameter.grad_req == "null"}
-        facts["predicted"] = recording.plain(block(x).asnumpy())
-    return facts
+        return {**facts, **of_layer(mx, block, case)} if "x" in case else facts
 
 
-def record_training(sparse, optimizer, options, update_on_kvstore):
-    """Four steps on two contexts."""
-    ctx = [mx.cpu(0), mx.cpu(1)]
-    net = filled(mx, network(mx, sparse, ctx))
-    trainer = mx.gluon.Trainer(net.collect_params(), optimizer, dict(options), update_on_kvstore=update_on_kvstore)
-    losses = []
-    for step in range(4):
-        data = np.arange(8).reshape(4, 2) * (step + 2) % 5 if sparse else values((4, 4), 7 * step)
-        with mx.autograd.record():
-            parts = [(net(part) ** 2).sum() for part in mx.gluon.utils.split_and_load(mx.nd.array(data), ctx)]
-        mx.autograd.backward(parts)
-        losses.append([float(part.asscalar()) for part in parts])
-        trainer.step(4)
-    final = {name: recording.plain(parameter.list_data()[1].asnumpy()) for name, parameter in net.collect_params().items()}
-    return {"sparse": sparse, "optimizer": optimizer, "options": options, "update_on_kvstore": update_on_kvstore,
-            "losses": losses, "final": final}
+def record_training(case):
+    case = recording.given(case, "sparse", "optimizer", "options", "update_on_kvstore")
+    losses, (_, second) = trained(mx, **case)
+    return {**case, "losses": losses, "final": {name: recording.plain(array.asnumpy()) for name, array in second.items()}}
 
 
 def in_base64(write):
@@ -91,13 +51,6 @@ def record_files():
     }
 
 
-def main():
-    known = recording.known()
-    trainings = [record_training(**recording.given(case, "sparse", "optimizer", "options", "update_on_kvstore"))
-                 for case in known["trainings"]]
-    facts = {"trainings": trainings, "files": record_files(), "cases": [record_layer(case) for case in known["cases"]]}
-    recording.save(sys.argv[1], facts)
-
-
-if __name__ == "__main__":
-    main()
+known = recording.known()
+recording.save(sys.argv[1], {"trainings": [record_training(case) for case in known["trainings"]], "files": record_files(),
+                             "cases": [record_layer(case) for case in known["cases"]]})

@@ -5,44 +5,23 @@ import sys
 import mxnet as mx
 import recording
 
-
-def arrays(known):
-    made = {name: mx.nd.array(value) for name, value in {**known["arrays"], **known["vectors"]}.items()}
-    return {**made, "h": made["w"].astype("float16"), "k": made["g"].astype("float16")}
+from tests.optimizer.recorded_steps import called, steps
 
 
-def flat(state):
-    if isinstance(state, (tuple, list)):
-        return [array for part in state for array in flat(part)]
-    return [] if state is None else [state]
-
-
-def steps(known, optimizer, settings, storage, dtype):
-    """The weight after each step, and the states after the last."""
-    updater = mx.optimizer.get_updater(mx.optimizer.create(optimizer, **settings))
-    weight = mx.nd.array(known["weight"], dtype=dtype).tostype(storage[0])
-    weights = []
-    for gradient in known["gradients"]:
-        updater(0, mx.nd.array(gradient, dtype=dtype).tostype(storage[1]), weight)
-        weights.append(recording.plain(weight.asnumpy()))
-    states = [{"stype": state.stype, "value": recording.plain(state.asnumpy())} for state in flat(updater.states[0])]
-    return {"weights": weights, "states": states}
-
-
-def record_one(known, number):
+def record_one(number):
     case = recording.given(known["cases"][number], "optimizer", "settings", "storage", "dtype")
     try:
-        return {**case, **steps(known, **case)}
+        weights, states = steps(mx, known, **case)
     except Exception as error:
         return {**case, "error": type(error).__name__, "reason": str(error).strip().splitlines()[-1][:150]}
+    return {**case, "weights": recording.plain(weights),
+            "states": [{"stype": state.stype, "value": recording.plain(state.asnumpy())} for state in states]}
 
 
-def record_call(known, call, written):
-    """What a call of operators gives; names are arrays, made anew for every call, and those that it writes are noted."""
-    given = arrays(known)
-    result = eval(call, {"nd": mx.nd, **given})
-    listed = result if isinstance(result, list) else [result]
-    return {"call": call, "results": [recording.encode(one) for one in listed],
+def record_call(call, written):
+    """What a call gives, and what it writes to those arrays."""
+    results, given = called(mx, known, call)
+    return {"call": call, "results": list(map(recording.encode, results)),
             "written": {name: recording.plain(given[name].asnumpy()) for name in written}}
 
 
@@ -51,15 +30,9 @@ def record_schedule(text):
     return {"schedule": text, "rates": [schedule(number) for number in range(16)]}
 
 
-def main():
-    known = recording.known()
-    records = recording.record_each(len(known["cases"]), lambda number: record_one(known, number))
-    recording.save(sys.argv[1], {
-        **recording.given(known, "weight", "gradients", "arrays", "vectors"),
-        "calls": [record_call(known, case["call"], case["written"]) for case in known["calls"]],
-        "schedules": [record_schedule(case["schedule"]) for case in known["schedules"]], "cases": records,
-    })
-
-
-if __name__ == "__main__":
-    main()
+known = recording.known()
+records = recording.record_each(len(known["cases"]), record_one)
+recording.save(sys.argv[1], {
+    **recording.given(known, "weight", "gradients", "arrays", "vectors"),
+    "calls": [record_call(case["call"], case["written"]) for case in known["calls"]],
+    "schedules": [record_schedule(case["schedule"]) for case in known["schedules"]], "cases": records})

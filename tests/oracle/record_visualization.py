@@ -1,7 +1,5 @@
 """Record again what ``mx.viz.print_summary`` of MXNet prints for the networks of the file."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

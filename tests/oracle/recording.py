@@ -1,65 +1,25 @@
-"""Helpers of the recorders: how an MXNet array becomes JSON, and how to survive a crash of MXNet.
+"""Helpers of the recorders: the files that they write, and how to survive a crash of MXNet.
 
 The scripts beside this file run in an environment of their own (Python 3.10, mxnet 1.9.1, numpy 1.23); nothing in
-``sparsekit`` or its tests imports them.  Each writes one JSON file into ``tests/golden``::
+``sparsekit`` or its tests imports them, but for ``encoding.py``.  What a recorder and a test both do is in a module beside the
+test, which takes the library as an argument.  Each writes one JSON file into ``tests/golden``::
 
     python tests/oracle/record_module.py tests/golden/module.json
 
 Most of them run the cases of the file again: calls and their results stand there together, and nowhere else.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import mxnet as mx
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for what a recorder and a test share
 
-def plain(value):
-    """A numpy array or scalar as nested lists of numbers; whole ones as integers, infinities and nan as strings."""
-    if isinstance(value, np.ndarray) and value.ndim:
-        return [plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return plain(value[()])
-    if isinstance(value, (np.float16, np.float32)):
-        return plain(float(str(value)))  # the shortest decimal that reads back as the same number
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float):
-        if not np.isfinite(value):
-            return str(value)
-        return int(value) if value.is_integer() and abs(value) < 2**53 else value
-    return value
-
-
-def encode(result):
-    """What came back from a call: an array with its storage type and components, or a plain value."""
-    if isinstance(result, (list, tuple)):
-        return {"kind": type(result).__name__, "items": [encode(item) for item in result]}
-    if not isinstance(result, mx.nd.NDArray):
-        value = plain(result)
-        if not isinstance(value, (bool, int, float, str, list, type(None))):
-            value = repr(value)
-        return {"kind": type(result).__name__, "value": value}
-    array = {
-        "kind": type(result).__name__,
-        "stype": result.stype,
-        "dtype": np.dtype(result.dtype).name,
-        "shape": list(result.shape),
-        "value": plain(result.asnumpy()),
-    }
-    for component in {"csr": ("indices", "indptr"), "row_sparse": ("indices",)}.get(result.stype, ()):
-        array[component] = plain(getattr(result, component).asnumpy())
-    if array.get("indptr") == []:  # zeros of which nothing is allocated yet
-        del array["indices"], array["indptr"]
-    elif result.stype == "csr":  # `c - c` keeps room behind the last row, with whatever the memory held
-        del array["indices"][array["indptr"][-1] :]
-    return array
+from tests.oracle.encoding import encode, plain  # noqa: F401 - recorders have the second from here
 
 
 def attempt(function):

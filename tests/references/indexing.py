@@ -1,7 +1,5 @@
 """Elements, rows and parts of arrays, chosen and put back."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from . import add as _add

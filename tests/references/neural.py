@@ -1,7 +1,5 @@
 """Layers, normalizations, softmax and losses."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.special as special
 
@@ -43,7 +41,7 @@ def softmax(x, axis=-1):
     return (e / e.sum(axis=axis, keepdims=True)).astype(np.float64)
 
 
-def _log_softmax(x, axis=-1):
+def log_softmax(x, axis=-1):
     x = np.asarray(x, np.longdouble)
     top = np.argmax(x, axis=axis, keepdims=True)
     shifted = x - np.take_along_axis(x, top, axis)
@@ -70,7 +68,7 @@ def _softmax(x, *length, axis, temperature, dtype, use_length):
 
 add("softmax", _softmax, dtype=_named)
 add("softmin", lambda x, axis, temperature, **attrs: softmax(-x / (temperature or 1), axis), dtype=_named)
-add("log_softmax", lambda x, axis, temperature, **attrs: _log_softmax(x / (temperature or 1), axis), dtype=_named)
+add("log_softmax", lambda x, axis, temperature, **attrs: log_softmax(x / (temperature or 1), axis), dtype=_named)
 add("SoftmaxActivation", lambda x, mode: softmax(x, 1 if mode == "channel" else -1))
 add("_softmax_backward", lambda g, out, axis: out * (g - np.sum(g * out, axis, keepdims=True)))
 add("_log_softmax_backward", lambda g, out, axis: g - np.exp(out) * np.sum(g, axis, keepdims=True))
@@ -81,7 +79,7 @@ def _at_label(x, label):
 
 
 def _cross_entropy(x, label):
-    return -sum(_log_softmax(x)[spot] for spot in _at_label(x, label))
+    return -sum(log_softmax(x)[spot] for spot in _at_label(x, label))
 
 
 def _label_apart(x, label):
@@ -268,7 +266,7 @@ def _ctc(x, label, *lengths, use_data_lengths, use_label_lengths, blank_label):
         path = [blank]
         for one in given:
             path += [one, blank]
-        chances = _log_softmax(x[: steps[sample], sample])
+        chances = log_softmax(x[: steps[sample], sample])
         forward = np.full(len(path), -np.inf)
         forward[:2] = chances[0, path[:2]]
         for row in chances[1:]:

@@ -1,7 +1,5 @@
 """Products of matrices, factorizations and triangles."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.linalg as linalg
 

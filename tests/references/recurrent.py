@@ -1,7 +1,5 @@
 """Recurrent networks of several layers, step by step."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.special as special
 

@@ -1,7 +1,5 @@
 """Sums, extremes, norms, orders and counts."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

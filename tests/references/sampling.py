@@ -1,7 +1,5 @@
 """Distributions that values are drawn from, and their densities."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.special as special
 import scipy.stats as stats

@@ -1,7 +1,5 @@
 """Arrays made, moved, repeated, joined, split and described."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Steps of optimizers: each gives the new weight, then what its weight and states hold."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from . import add, always, first

@@ -25,12 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparsekit import nd
 from sparsekit.base.errors import ParameterError, SparseFormatError
-from sparsekit.sklearn import (
-    FactorizationMachineClassifier,
-    FactorizationMachineRegressor,
-    SparseClassifier,
-    SparseRegressor,
-)
+from sparsekit.sklearn import FactorizationMachineClassifier, FactorizationMachineRegressor, SparseClassifier, SparseRegressor
 
 ALL = (SparseClassifier, SparseRegressor, FactorizationMachineClassifier, FactorizationMachineRegressor)
 CLASSIFIERS, REGRESSORS = ALL[::2], ALL[1::2]

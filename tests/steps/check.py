@@ -4,8 +4,6 @@
     python tests/steps/check.py --first 0 --count 1000   # many; what differs is printed as a small program
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import warnings

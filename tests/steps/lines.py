@@ -3,8 +3,6 @@
 Everything here and in the programs is sparsekit's public surface, so that it outlives what runs behind it.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import copy

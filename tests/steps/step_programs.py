@@ -1,7 +1,5 @@
 """Random programs that train: drawn from a seed, made smaller, and printed."""
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Random programs that train give the same in every way; ``python tests/steps/check.py`` runs more of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Blocks of random programs: what a net of a user may have in it."""
 
-from __future__ import annotations
-
 import functools
 import os
 import random

@@ -1,7 +1,5 @@
 """What is wrong with a symbol, its shapes, its arrays or its file is said by name, with a hint; nothing is executed."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import warnings

@@ -1,7 +1,5 @@
 """Symbols beside those of MXNet 1.9.1: names, arguments, files to the byte, inferred shapes and types, refusals."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What a symbol's graph shows before anything runs is what then happens."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

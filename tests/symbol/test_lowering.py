@@ -1,7 +1,5 @@
 """Symbols run as the programs of hybridized blocks: what is lowered when, and that results are those of the tape, to the bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 Ours are the same to the letter, or in ``storage_differences.txt`` with a reason.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import warnings

@@ -3,8 +3,6 @@
 Values, storage types, gradients, warnings, the ledger of arrays that became dense, and errors are the same to the bit.
 """
 
-from __future__ import annotations
-
 import warnings
 
 import pytest

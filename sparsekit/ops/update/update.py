@@ -220,7 +220,8 @@ def numbers_of(function: Callable[..., tuple[float, ...]], bound: str = "clip_gr
         except (TypeError, ValueError):
             rescale = None
         if rescale is None or None in values:
-            raise DTypeError(f"An optimizer step takes numbers for {', '.join(names)}, not {values!r}.")
+            raise DTypeError(f"An optimizer step takes numbers for {', '.join(names)}, not {values!r}.",
+                             hint="pass each as a number, such as lr=0.1.")
         try:
             derived = function(*others)
         except ZeroDivisionError as error:  # a decay rate of 1, for instance

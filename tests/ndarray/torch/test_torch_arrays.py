@@ -1,7 +1,5 @@
 """Sparse tensors of PyTorch in and out, in the same memory where it can be shared."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

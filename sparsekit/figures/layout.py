@@ -49,7 +49,7 @@ class Box(NamedTuple):
 
 
 class Key(NamedTuple):
-    """An entry of the legend: a sample of a kind, of dashes, or none, and words beside it."""
+    """An entry of the legend: a sample of a kind, of dashes, an arrow, or none, and words beside it."""
 
     x: float
     y: float
@@ -124,7 +124,7 @@ class Layout:
         x, y, found = EDGE, top, list[Key]()
         for kind, dash, words in dict.fromkeys(entries):
             shown = fit(clean(words), self.width - 2 * EDGE - 36, LABEL)
-            wide = (30 if kind in KINDS or dash is not None else 0) + text_width(shown, LABEL) + 18
+            wide = (30 if kind in (*KINDS, "arrow") or dash is not None else 0) + text_width(shown, LABEL) + 18
             if found and x + wide > self.width:
                 x, y = EDGE, y + 20
             found.append(Key(x, y, kind, dash, shown))

@@ -15,7 +15,7 @@ from ..base.formatting import counted, format_bytes, format_duration, format_per
 from ..base.tables import folded
 from ..core import hooks
 from . import table as tables
-from .advice import advise
+from .advice import advise, paragraphs
 from .arguments import flag, most_rows, one_of, text, whole
 from .differences import diff
 from .distributed import distributed
@@ -465,7 +465,7 @@ class Profile:
         places = [there.table(group_by=by, rows=MOST_LINES).plain() for by in ("cell", "line")
                   if any(record["line"] for record in there.records)]
         advice, gradients = there.advice(), there.table(of="gradients")
-        advised = advice.table().plain() if len(advice) else repr(advice)
+        advised = paragraphs(advice)
         del there, advice
         sections: list[tuple[str, object]] = [  # object: as above
             ("Summary", self._above_the_fold()), ("Memory", memory),
@@ -484,10 +484,9 @@ class Profile:
         return sections
 
     def _above_the_fold(self) -> list[object]:  # object: a report shows text, tables and displays
-        """The one number of a report, its words, its picture, and where a saved trace opens."""
+        """The one number of a report, its words and its picture."""
         moved = format_bytes(sum(row["bytes"] for row in self.totals))
-        return [{"headline": f"{moved} moved", "words": self.summary()}, self.timeline(),
-                {"links": {"Perfetto, to open what save('run.json') writes": "https://ui.perfetto.dev"}}]
+        return [{"headline": f"{moved} moved", "words": self.summary()}, self.timeline()]
 
     def summary(self) -> str:
         """The profile in two sentences."""

@@ -458,7 +458,9 @@ class Profile:
         return Path(path)
 
     def _report(self) -> list[tuple[str, object]]:  # object: a report shows text, tables and displays
-        """The sections of a report."""
+        """The sections of a report; where nothing was recorded there is only a summary, which says why."""
+        if not self._data().events and not self.marks:
+            return [("Summary", self.summary())]
         # Memory and lines are looked up in the records; what follows needs none, and takes memory of its own.
         there = Profile(self._data().aside())
         memory = there.memory.figure()

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..base.types import Array
-    from ..core import hooks
     from .columns import Columns
     from .group_by_line import CellMemory
     from .stored import Stored

@@ -247,30 +247,20 @@ def _reached(columns: Columns, dense: Array) -> tuple[Array, Array]:
     events = columns.events
     passes = dense[events.kind]
     is_source = (columns.kinds.became_dense != 0)[events.kind].tolist()
-<<<<<<< HEAD
-    found, bits, count = [0] * len(events), np.full(len(events), -1), 0
+    reached, bits, count = [0] * len(events), np.full(len(events), -1), 0
     ends, threads = (events.start + events.duration).tolist(), events.thread.tolist()
     latest: dict[int, int] = {}  # the source that began last, by thread
-=======
-    reached, bits, count = [0] * len(events), np.full(len(events), -1), 0
->>>>>>> main
     through = np.flatnonzero(passes)
     for at, sources in zip(through.tolist(), events.made_by.taken(through).lists(), strict=True):
         for source in sources:
             if source >= 0:
-<<<<<<< HEAD
-                found[at] |= found[source]
+                reached[at] |= reached[source]
         source = latest.get(threads[at], -1)
         if source >= 0 and ends[at] <= ends[source]:
-            found[at] |= found[source]
-        if is_source[at] and not found[at] and count < MOST_SOURCES:
-            bits[at], found[at] = count, 1 << count
-            latest[threads[at]] = at
-=======
-                reached[at] |= reached[source]
+            reached[at] |= reached[source]
         if is_source[at] and not reached[at] and count < MOST_SOURCES:
             bits[at], reached[at] = count, 1 << count
->>>>>>> main
+            latest[threads[at]] = at
             count += 1
     return np.array(reached, np.uint64), bits
 

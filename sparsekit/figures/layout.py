@@ -124,13 +124,8 @@ class Layout:
         x, y, keys = EDGE, top, list[Key]()
         for kind, dash, words in dict.fromkeys(entries):
             shown = fit(clean(words), self.width - 2 * EDGE - 36, LABEL)
-<<<<<<< HEAD
             wide = (30 if kind in (*KINDS, "arrow") or dash is not None else 0) + text_width(shown, LABEL) + 18
-            if found and x + wide > self.width:
-=======
-            wide = (30 if kind in KINDS or dash is not None else 0) + text_width(shown, LABEL) + 18
             if keys and x + wide > self.width:
->>>>>>> main
                 x, y = EDGE, y + 20
             keys.append(Key(x, y, kind, dash, shown))
             x += wide

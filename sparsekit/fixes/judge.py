@@ -58,13 +58,8 @@ class Answer(NamedTuple):
 
     def _words(self) -> str:
         if self.differences:
-<<<<<<< HEAD
-            more = len(self.differences) - NAMED
-            return "; ".join(self.differences[:NAMED]) + (f"; and {counted(more, 'other difference')}" if more > 0 else "")
-=======
             others = len(self.differences) - NAMED
-            return "; ".join(self.differences[:NAMED]) + (f"; and {others} other differences" if others > 0 else "")
->>>>>>> main
+            return "; ".join(self.differences[:NAMED]) + (f"; and {counted(others, 'other difference')}" if others > 0 else "")
         if self.exact:
             return "to the last bit"
         if self.loss is None:

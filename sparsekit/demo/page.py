@@ -153,7 +153,8 @@ def _lane(outcome: Outcome, lane: str) -> str:
 def _memory(findings: Findings) -> list[Any]:
     last = findings.outcomes[-1]
     words = (
-        f"The arrays at the peak of memory, by role. The weight takes {format_bytes(last.weight)} in every variant. The "
+        "The picture at the top has the arrays at the peak of memory, by role. "
+        f"The weight takes {format_bytes(last.weight)} in every variant. The "
         f"gradient takes {format_bytes(last.gradient)} if it is row-sparse, and as much as the weight if it is dense.")
     dense = [outcome for outcome in findings.outcomes if outcome.variant.dense_batch]
     if dense:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,8 +22,11 @@ __all__ = ["array_figure", "array_finding", "array_html", "lattice"]
 
 #: An array up to this size is drawn number by number.
 SMALL = (12, 16)
-#: Cells of each component that are shown, of a small array, and how far before the chosen stored value they begin.
-CELLS, FEW, BEFORE = 8, 16, 3
+#: Cells of each component that are shown, on a narrow page, of a small array, and how far before the chosen stored value they
+#: begin.
+CELLS, NARROW_CELLS, FEW, BEFORE = 8, 5, 16, 3
+#: Pixels below which a page is narrow.
+NARROW_BELOW = 700.0
 #: Elements of the magnifier, down and across.
 MAGNIFIED = (12, 24)
 #: Pixels of pictures of places, of a row of numbers, and of the components.
@@ -234,7 +238,9 @@ def _large(parts: Parts, title: str, place: int) -> Figure:
         figure.finding += f" {enlarged.words}"
     if parts.stored:
         _magnifier(figure, parts, place)
-    _strips(figure, parts, max(place - BEFORE, 0))
+    figure.narrow, figure.narrow_below = replace(figure, panels=[*figure.panels], marks=[*figure.marks]), NARROW_BELOW
+    for drawn, cells in ((figure, CELLS), (figure.narrow, NARROW_CELLS)):
+        _strips(drawn, parts, max(place - BEFORE, 0), cells)
     return figure
 
 
@@ -293,15 +299,14 @@ def lattice(panel: int, row: int, column: int, down: int, across: int) -> Line:
 # ---- the components
 
 
-def _strips(figure: Figure, parts: Parts, start: int) -> None:
+def _strips(figure: Figure, parts: Parts, start: int, cells: int = CELLS) -> None:
     """The components from a stored value on, cell by cell, with an arrow from each pointer to where its row begins."""
     panel, csr = len(figure.panels), parts.stype == "csr"
-    longest = max(parts.rows + 1 if csr else len_of(parts.indices), parts.stored, CELLS)
-    cells = min(longest, FEW) if is_small(parts) else CELLS
+    pointers = parts.rows + 1 if csr else len_of(parts.indices)
+    cells = min(max(pointers, parts.stored, cells), FEW) if is_small(parts) else cells
     rows, columns, values = entries_from(parts, start, min(start + cells, parts.stored))
     down = 4.3 if csr else 3.3
     share = 0.6 if is_small(parts) else 1.0
-    figure.panels.append(Panel((0.0, float(cells)), (0.0, down), STRIPS * down / 4.3, "Components", share))
     if csr:
         first = int(rows[0]) if start and len(rows) else 0
         heads = take_slice(parts.indptr, first, min(first + cells, parts.rows + 1)).tolist()
@@ -310,6 +315,11 @@ def _strips(figure: Figure, parts: Parts, start: int) -> None:
         first = start // max(parts.columns, 1)
         heads = take_slice(parts.indices, first, min(first + cells, len_of(parts.indices))).tolist()
         begins = [(first + place) * parts.columns for place in range(len(heads))]
+    ends = [(0.5, first + len(heads) < pointers), (down - 0.5, start + len(rows) < parts.stored)]
+    ends += [(2.5, ends[1][1])] if csr else []
+    width = cells + 0.4 * any(more for _, more in ends)
+    figure.panels.append(Panel((0.0, width), (0.0, down), STRIPS * down / 4.3, "Components", share))
+    figure.add(*(Text(panel, "muted", cells + 0.05, y, "…") for y, more in ends if more))
     for place, head in enumerate(heads):
         name = f"indptr[{first + place}]" if csr else f"indices[{first + place}]"
         says = f"{name} = {head}: " + (f"row {first + place} begins there" if csr and first + place < parts.rows else
@@ -321,6 +331,8 @@ def _strips(figure: Figure, parts: Parts, start: int) -> None:
             figure.add(Rect(panel, "sparse", place + 0.04, place + 0.96, 2.0, 3.0, says, key, f"{column}"))
         figure.add(Rect(panel, "sparse", place + 0.04, place + 0.96, down - 1.0, down, says, key, cell_text(value)))
     _arrows(figure, panel, [begin - start for begin in begins], len(rows), cells)
+    if not csr and parts.columns > len(rows) and len(set(rows.tolist())) == 1:  # the cells do not belong to those above them
+        figure.add(Text(panel, "muted", 1.1, 1.65, f"row {rows[0]:,}: {len(rows)} of its {parts.columns:,} values"))
     _names(figure, panel, parts)
 
 

@@ -241,19 +241,26 @@ def _read(columns: Columns) -> _Run:
 def _reached(columns: Columns, dense: Array) -> tuple[Array, Array]:
     """For each event the sources of its density as bits of a number, and its own bit if it is a source, or -1.
 
-    A source made a sparse array dense.  What reads a dense result of an event has the sources of that event.
+    A source made a sparse array dense.  What reads a dense result of an event has the sources of that event, and what runs
+    inside of a source, such as the conversion of its input, has that source.
     """
     events = columns.events
     passes = dense[events.kind]
     is_source = (columns.kinds.became_dense != 0)[events.kind].tolist()
     reached, bits, count = [0] * len(events), np.full(len(events), -1), 0
+    ends, threads = (events.start + events.duration).tolist(), events.thread.tolist()
+    latest: dict[int, int] = {}  # the source that began last, by thread
     through = np.flatnonzero(passes)
     for at, sources in zip(through.tolist(), events.made_by.taken(through).lists(), strict=True):
         for source in sources:
             if source >= 0:
                 reached[at] |= reached[source]
+        source = latest.get(threads[at], -1)
+        if source >= 0 and ends[at] <= ends[source]:
+            reached[at] |= reached[source]
         if is_source[at] and not reached[at] and count < MOST_SOURCES:
             bits[at], reached[at] = count, 1 << count
+            latest[threads[at]] = at
             count += 1
     return np.array(reached, np.uint64), bits
 

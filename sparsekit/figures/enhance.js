@@ -33,7 +33,9 @@ function written(value, unit, digits = 10) {
 function ticks(low, high, unit, most) {
   const rough = (high - low) / most;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999);
+  const largest = [1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999);
+  const places = (size) => Math.floor(high / size + 1e-9) - Math.ceil(low / size - 1e-9);
+  const step = power * ([10, 5, 2, 1].find((factor) => factor <= largest && places(factor * power) > 0) ?? 0.5);
   const found = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i += 1) found.push([i * step, written(i * step, unit)]);
   return found;

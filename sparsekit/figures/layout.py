@@ -49,7 +49,7 @@ class Box(NamedTuple):
 
 
 class Key(NamedTuple):
-    """An entry of the legend: a sample of a kind, of dashes, or none, and words beside it."""
+    """An entry of the legend: a sample of a kind, of dashes, an arrow, or none, and words beside it."""
 
     x: float
     y: float
@@ -124,7 +124,7 @@ class Layout:
         x, y, keys = EDGE, top, list[Key]()
         for kind, dash, words in dict.fromkeys(entries):
             shown = fit(clean(words), self.width - 2 * EDGE - 36, LABEL)
-            wide = (30 if kind in KINDS or dash is not None else 0) + text_width(shown, LABEL) + 18
+            wide = (30 if kind in (*KINDS, "arrow") or dash is not None else 0) + text_width(shown, LABEL) + 18
             if keys and x + wide > self.width:
                 x, y = EDGE, y + 20
             keys.append(Key(x, y, kind, dash, shown))
@@ -291,6 +291,7 @@ class Layout:
         """The words of an axis, with the tick of each."""
         box = self.boxes[axis.panel]
         raised = axis.panel in self.raised
+        beside = self._beside(axis) if raised else {}
         kind = "muted" if axis.unit or axis.side != "left" else "ink"
         for tick in self.ticks_of(axis):
             if not tick.words:
@@ -299,13 +300,20 @@ class Layout:
                 yield Label(tick.at, box.bottom + 15, tick.words, "muted", SMALL, "middle"), tick
             elif raised:
                 top = self.y(axis.panel)(math.floor(tick.value)) - 4
-                other = 0.55 * box.width if axis.side == "left" else 0.43 * box.width
-                yield Label(box.left if axis.side == "left" else box.right, top, fit(tick.words, other, LABEL), kind, LABEL,
+                share = 0.55 * box.width if axis.side == "left" else 0.43 * box.width
+                room = max(share, box.width - beside.get(tick.value, 0.0) - 8)
+                yield Label(box.left if axis.side == "left" else box.right, top, fit(tick.words, room, LABEL), kind, LABEL,
                             "start" if axis.side == "left" else "end"), tick  # fmt: skip
             elif axis.side == "left":
                 yield Label(box.left - 8, tick.at + 4, tick.words, kind, LABEL, "end"), tick
             else:
                 yield Label(box.right + 8, tick.at + 4, tick.words, kind, LABEL, "start"), tick
+
+    def _beside(self, axis: Axis) -> dict[float, float]:
+        """The pixels that labels above rows take on the other side of a panel, by their places."""
+        others = self.axes_of(axis.panel, "right" if axis.side == "left" else "left")
+        return {value: text_width(words, LABEL) for other in others
+                for value, words in self._values(other, self.figure.panels[axis.panel], 0.0)}
 
     def _title(self, number: int, room: float) -> list[str]:
         """The title of a panel in lines; a number stays with its unit."""

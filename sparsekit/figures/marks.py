@@ -221,7 +221,7 @@ class Table:
             if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
                 raise ParameterError(expected("A row", "a sequence of cells", row), hint=EXAMPLE)
             self.rows.append(tuple(clean(cell, 2000) for cell in row))
-        self.caption = clean(caption, 200)
+        self.caption = clean(caption, 500)
 
     @property
     def html(self) -> str:

@@ -32,7 +32,9 @@ h2{font-size:21px;margin:36px 0 8px}p{max-width:46em}
 figure{margin:14px 0}.scroll{overflow-x:auto}.headline strong{font-size:42px;display:block;line-height:1.2}
 a{color:inherit}
 table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}
-th,td{text-align:left;padding:2px 14px 2px 0;vertical-align:top}.scroll :is(th,td){min-width:4.5em}caption{text-align:left}
+.scroll{margin:8px 0 18px}.scroll table{width:max-content}
+th,td{text-align:left;padding:2px 14px 2px 0;vertical-align:top}.scroll :is(th,td){min-width:4.5em;max-width:13em}
+caption{text-align:left;position:sticky;left:0;width:min(46em,100vw - 30px);padding-bottom:4px}
 figure>svg{max-width:100%;height:auto}@media print{.bar,.over{display:none!important}}"""
 
 

@@ -157,6 +157,9 @@ class _Writer:
         elif key.kind in KINDS:
             self.parts.append(f'<rect x="{key.x:g}" y="{key.y:g}" width="20" height="12"{self._paint(key.kind)}/>')
             shift = 26
+        elif key.kind == "arrow":
+            self.parts.append(f'<path d="M{key.x:g} {key.y + 6:g}h18m-5 -4l6 4l-6 4"{_stroke("ink", 0, 1.2)}/>')
+            shift = 26
         self.text(Label(key.x + shift, key.y + 10.5, key.words, "ink", LABEL, "start"))
 
     def _hatches(self) -> str:
@@ -236,7 +239,8 @@ class _Writer:
             if isinstance(mark, Area) and mark.kind in _HATCHED:  # areas of one hatch may lie on each other
                 return f'{self._paint(mark.kind)} class="s-paper" stroke="{LIGHT["paper"]}"'
             thin = isinstance(mark, Rect) and min(x(mark.x1) - x(mark.x0), abs(y(mark.y1) - y(mark.y0))) < THIN
-            if isinstance(mark, Cells) and self._fine(mark, x, y):  # an edge would cover more than what is there
+            if (isinstance(mark, Cells) and self._fine(mark, x, y)) or (isinstance(mark, Area) and self._flat(mark, y)):
+                # An edge would cover more than what is there.
                 return f' class="f-{mark.kind}" fill="{LIGHT[mark.kind]}"'
             return self._paint(mark.kind, thin)
 
@@ -267,6 +271,11 @@ class _Writer:
             return False
         x0, x1, y0, y1 = boxes[0].tolist()
         return min(abs(x(x1) - x(x0)), abs(y(y1) - y(y0))) < 2 * THIN
+
+    @staticmethod
+    def _flat(mark: Area, y: Scale) -> bool:
+        _, low, high = area_corners(mark)
+        return all(abs(y(top) - y(bottom)) < 1 for bottom, top in zip(low.tolist(), high.tolist(), strict=True))
 
     def _named(self, mark: Shape) -> str:
         """The end of an element: its key, and what is shown at the pointer."""

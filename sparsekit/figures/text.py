@@ -81,7 +81,7 @@ def wrap(text: str, room: float, size: float, most: int = 3) -> list[str]:
 
 
 def ticks(low: float, high: float, unit: str, most: int, logarithmic: bool = False) -> list[tuple[float, str]]:
-    """Round places from ``low`` to ``high``, about ``most`` of them, each with its label."""
+    """Round places from ``low`` to ``high``, about ``most`` of them and two where that can be, each with its label."""
     low, high = sorted((number(low), number(high, 1.0)))
     if logarithmic:
         places: Sequence[float] = _decades(low, high, most)
@@ -90,10 +90,12 @@ def ticks(low: float, high: float, unit: str, most: int, logarithmic: bool = Fal
     if not rough > 0:
         return [(low, label_of(low, abs(low), unit))]
     power = 10.0 ** math.floor(math.log10(rough))
-    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
-    if unit in ("count", "time", "bytes"):
-        step = max(step, 1.0)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    largest = next(factor for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+    for factor in (10, 5, 2, 1, 0.5):
+        step = max(factor * power, 1.0 if unit in ("count", "time", "bytes") else 0.0)
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if factor <= largest and first < last:  # one place says where, and no more
+            break
     return [(place * step, label_of(place * step, step, unit)) for place in range(first, last + 1)]
 
 

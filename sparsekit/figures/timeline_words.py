@@ -191,7 +191,7 @@ def _marked(timeline: Timeline) -> str:
     counters = counters_of(timeline, 0)
     parts = [_course(counter) for counter in counters[:3]]
     markers = int((~columns.where_text(["counter"])[columns.marks.kind]).sum())
-    silent = int((columns.ledger.time >= 0).sum())
+    silent = 0 if _dense(columns) else int((columns.ledger.time >= 0).sum())  # what calls made dense is counted already
     for count, word in ((len(counters) - 3, "more counter"), (markers, "marker"), (silent, "silent change")):
         if count > 0:
             parts.append(f"{format_count(count)} {word}{'s' * (count != 1)}{' from sparse to dense' * (word == 'silent change')}")

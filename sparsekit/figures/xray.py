@@ -268,7 +268,7 @@ def _pipeline(figure: Figure, history: _History, batch: Parts, rows: Sequence[_R
     figure.panels = [Panel((0.0, float(samples)), (0.0, down), ROW * down, "The batch, transposed", 0.55, rows=True),
                      Panel((0.0, float(units)), (0.0, down), ROW * down, "The row-sparse gradient", 0.45, rows=True)]
     names = tuple((place + 0.5, f"weight row {row.row:,}") for place, row in enumerate(rows))
-    states = tuple((place + 0.5, f"state: {row.before} → now") for place, row in enumerate(rows))
+    states = tuple((place + 0.5, f"state: {row.before}") for place, row in enumerate(rows))
     figure.add(lattice(0, 0, 0, len(rows), samples), Axis(0, "left", ticks=names), Axis(1, "left", ticks=names),
                Axis(1, "right", ticks=states),
                Axis(0, "bottom", ticks=tuple((sample + 0.5, f"row {sample}") for sample in range(samples)), grid=False),

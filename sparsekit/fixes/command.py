@@ -15,6 +15,7 @@ from typing import Any
 from ..base.errors import DataFileError, ProfilerError, expected
 from ..cli import check_writable, exit_status
 from ..profiler import Profiler
+from ..profiler.table import Table
 from .find_step import FoundStep, steps_in
 from .observe import COUNTED
 from .result import Fixes
@@ -76,11 +77,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"The step is {step.words}.", file=sys.stderr)
     elif fixes.tried.original is not None:
         print(f"The step is {fixes.tried.original.step}.", file=sys.stderr)
-    print(fixes)
+    print(fixes.summary() if fixes.refusal else _text(fixes))
     for reason in fixes.tried.unanswered:
         print(f"Left as it is: {reason}")
     _write(fixes, places, words)
     return 0
+
+
+def _text(fixes: Fixes) -> str:
+    """What was tried, for a terminal: the answers stand below the table, as their words are too long for a column."""
+    table = fixes.table()
+    short = Table.of(table.rows, [(name, name, str) for name in table.columns if name != "answers"])
+    answers = [f"{row['fix']}: {row['answers']}." for row in table if row["answers"]]
+    lines = f"\nLines to write by hand:\n{fixes.lines}" if fixes.lines else ""
+    return "\n".join([repr(short), "", *answers, "", f"{table.footer}{lines}"])
 
 
 #: Packages of which one is imported by a script that trains with PyTorch, and by one that trains with this library.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..base.formatting import format_count
+from ..base.formatting import counted, format_count
 
 if TYPE_CHECKING:
     from .observe import Run, Weight
@@ -59,7 +59,7 @@ class Answer(NamedTuple):
     def _words(self) -> str:
         if self.differences:
             others = len(self.differences) - NAMED
-            return "; ".join(self.differences[:NAMED]) + (f"; and {others} other differences" if others > 0 else "")
+            return "; ".join(self.differences[:NAMED]) + (f"; and {counted(others, 'other difference')}" if others > 0 else "")
         if self.exact:
             return "to the last bit"
         if self.loss is None:

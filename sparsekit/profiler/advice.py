@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .types import ArrayRecord, Record
 
 
-__all__ = ["LESSONS", "RULES", "Advice", "Finding", "advise"]
+__all__ = ["LESSONS", "RULES", "Advice", "Finding", "advise", "paragraphs"]
 
 #: The contexts that a copy names; one from or to numpy names one, and is of other values each time.
 _DEVICES = re.compile(r"\b[a-z]+\(\d+\)")
@@ -122,6 +122,13 @@ class Advice:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # object: IPython's, not used
         return {"text/plain": repr(self), "text/html": self.table().html}
+
+
+def paragraphs(advice: Advice) -> str:
+    """Write the findings as paragraphs of a page, which a table of so many words would be too wide for."""
+    return "\n\n".join(
+        f"{number}. {f.reason} {f.remedy} Saving: {f.saving}.\n\nWhere: {f.where}{f', {f.times} times' if f.times > 1 else ''}. "
+        f"Lesson: {f.lesson}." for number, f in enumerate(advice, 1)) or repr(advice)
 
 
 class _Found(NamedTuple):

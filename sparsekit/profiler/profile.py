@@ -15,7 +15,7 @@ from ..base.formatting import counted, format_bytes, format_duration, format_per
 from ..base.tables import folded
 from ..core import hooks
 from . import table as tables
-from .advice import advise
+from .advice import advise, paragraphs
 from .arguments import flag, most_rows, text, whole
 from .differences import diff
 from .distributed import distributed
@@ -458,14 +458,16 @@ class Profile:
         return Path(path)
 
     def _report(self) -> list[tuple[str, object]]:  # object: a report shows text, tables and displays
-        """The sections of a report."""
+        """The sections of a report; where nothing was recorded there is only a summary, which says why."""
+        if not self._data().events and not self.marks:
+            return [("Summary", self.summary())]
         # Memory and lines are looked up in the records; what follows needs none, and takes memory of its own.
         there = Profile(self._data().aside())
         memory = there.memory.figure()
         places = [there.table(group_by=by, rows=MOST_LINES).plain() for by in ("cell", "line")
                   if any(record["line"] for record in there.records)]
         advice, gradients = there.advice(), there.table(of="gradients")
-        advised = advice.table().plain() if len(advice) else repr(advice)
+        advised = paragraphs(advice)
         del there, advice
         sections: list[tuple[str, object]] = [  # object: as above
             ("Summary", self._above_the_fold()), ("Memory", memory),
@@ -484,10 +486,9 @@ class Profile:
         return sections
 
     def _above_the_fold(self) -> list[object]:  # object: a report shows text, tables and displays
-        """The one number of a report, its words, its picture, and where a saved trace opens."""
+        """The one number of a report, its words and its picture."""
         moved = format_bytes(sum(row["bytes"] for row in self.totals))
-        return [{"headline": f"{moved} moved", "words": self.summary()}, self.timeline(),
-                {"links": {"Perfetto, to open what save('run.json') writes": "https://ui.perfetto.dev"}}]
+        return [{"headline": f"{moved} moved", "words": self.summary()}, self.timeline()]
 
     def summary(self) -> str:
         """The profile in two sentences."""

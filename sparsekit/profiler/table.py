@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..base.types import Array
-    from ..core import hooks
     from .columns import Columns
     from .group_by_line import CellMemory
     from .stored import Stored
@@ -188,15 +188,22 @@ _SIZES: tuple[Column, ...] = (("shape", "shape", by_shape), ("bytes before", "by
 
 
 def ledger_table(data: Stored) -> Table:
-    """Densifications grouped by operator, line, storage types and shape."""
-    groups: dict[hooks.Densification, int] = {}
-    for _, _, record in data.densifications:
-        groups[record] = groups.get(record, 0) + 1
-    for record, number in data.more_densifications.items():
-        groups[record] = groups.get(record, 0) + number
-    return Table.of([{**record._asdict(), "times": number} for record, number in groups.items()], [
+    """Densifications grouped by operator, line, storage types and shape; a sparse array's bytes vary from batch to batch."""
+    groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}  # Any: the fields
+    kept = Counter(record for _, _, record in data.densifications)
+    for record, number in (*kept.items(), *data.more_densifications.items()):
+        key = (record.op, record.kind, record.line, record.source, record.target, record.shape, record.bytes_after, record.remedy)
+        groups.setdefault(key, []).append((record.bytes_before, number))
+    rows = []
+    for key, found in groups.items():
+        least, most = (format_bytes(choose(size for size, _ in found)) for choose in (min, max))
+        rows.append({**dict(zip(("op", "kind", "line", "source", "target", "shape", "bytes_after", "remedy"), key, strict=True)),
+                     "bytes_before": max(size for size, _ in found), "times": sum(number for _, number in found),
+                     "before": most if least == most else f"{least} to {most}"})
+    return Table.of(rows, [
         ("operator", "op", str), ("kind", "kind", str), ("line", "line", str), ("from", "source", str), ("to", "target", str),
-        *_SIZES, ("times", "times", format_count), ("remedy", "remedy", str)],
+        ("shape", "shape", by_shape), ("bytes before", "before", str), ("bytes after", "bytes_after", format_bytes),
+        ("times", "times", format_count), ("remedy", "remedy", str)],
         caption="Sparse arrays that silently became dense")
 
 

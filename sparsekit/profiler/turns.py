@@ -207,10 +207,7 @@ def _calls(functions: list[Callable[[], object]], turn: float) -> list[int]:  # 
     Programs that take about as long are called equally often, so that the first call of a turn, which finds the caches
     as another program left them, weighs the same in each.
     """
-    once = []
-    for function in functions:
-        _timed(function, 1)  # compiles, and fills caches
-        once.append(min(_timed(function, 1) for _ in range(3)))
+    once = [_once(function, turn) for function in functions]
     calls = [1] * len(once)
     fastest = 0.0
     for place in sorted(range(len(once)), key=lambda place: once[place]):
@@ -218,6 +215,13 @@ def _calls(functions: list[Callable[[], object]], turn: float) -> list[int]:  # 
             fastest = once[place]
         calls[place] = max(FEWEST_CALLS if fastest < LONG else 1, min(MOST_CALLS, round(turn / fastest)))
     return calls
+
+
+def _once(function: Callable[[], object], turn: float) -> float:  # object: as in compare
+    """Seconds of a call: the least of three, but one of a long call, of which a turn has one whatever the others say."""
+    _timed(function, 1)  # compiles, and fills caches
+    seconds = _timed(function, 1)
+    return seconds if seconds >= max(LONG, turn) else min(seconds, _timed(function, 1), _timed(function, 1))
 
 
 def _profiled(function: Callable[[], object]) -> Profiler:  # object: as in compare

@@ -125,6 +125,15 @@ def test_each_dense_operator_is_laid_to_the_line_that_it_comes_from():
     assert words[1].startswith("dense: became dense here")
 
 
+def test_the_conversion_inside_of_an_operator_counts_with_its_line():
+    counts, weights = recorded_counts(), mx.nd.ones((ROWS, 2))
+    with mx.config.set(densify="allow"), mx.Profiler() as prof:
+        mx.nd.dot(mx.nd.cos(counts), weights).wait_to_read()
+    figure = contagion_figure(prof)
+    assert figure.title == "cos makes 3 of 3 operators dense"   # itself, what makes its input dense, and the product
+    assert "makes 3 operators dense" in figure.finding
+
+
 def recorded_counts():
     places = np.sort(np.random.default_rng(0).permutation(ROWS)[:50])
     return mx.nd.sparse.csr_matrix((np.ones(50, np.float32), places, np.array([0, 50])), shape=(1, ROWS))

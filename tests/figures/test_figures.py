@@ -164,6 +164,7 @@ def test_an_image_is_small_and_shows_the_same_rectangles():
 def test_labels_of_axes_are_round_and_have_units():
     assert ticks(0, 2.1e8, "time", 4) == [(0, "0"), (1e8, "100 ms"), (2e8, "200 ms")]
     assert ticks(1, 1000, "number", 4, logarithmic=True) == [(1.0, "1"), (10.0, "10"), (100.0, "100"), (1000.0, "1,000")]
+    assert [words for _, words in ticks(1e6, 4.2e7, "time", 2)] == ["20 ms", "40 ms"]  # there is none of 50 ms
     assert [words for _, words in ticks(0, 1, "share", 2)] == ["0", "50 %", "100 %"]
     assert [words for _, words in ticks(0, 4e8, "bytes", 2)] == ["0", "200 MB", "400 MB"]
 

@@ -115,3 +115,14 @@ def test_more_marks_and_densifications_than_are_kept_are_counted_and_said(monkey
     assert [row["times"] for row in prof.table(of="ledger").rows] == [30]
     assert "20 later marks are not kept." in str(prof.table())
     assert "20 later densifications are in the ledger's table only." in str(prof.table())
+
+
+def test_batches_that_became_dense_on_one_line_are_one_row_of_the_ledger():
+    record = hooks.Densification("relu", "a.py:1", "csr", "default", (2, 3), 10, 24, "why", "what")
+    with Profiler() as prof:
+        for size in (10, 12, 10, 14):
+            hooks.sink.densify(record._replace(bytes_before=size, reason=f"{size} bytes became dense"))
+        hooks.sink.densify(record._replace(line="a.py:2"))
+    table = prof.table(of="ledger")
+    assert [(row["line"], row["times"], row["bytes_before"]) for row in table.rows] == [("a.py:1", 4, 14), ("a.py:2", 1, 10)]
+    assert [cells[table.columns.index("bytes before")] for cells in table.cells] == ["10 B to 14 B", "10 B"]

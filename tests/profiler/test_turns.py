@@ -152,6 +152,23 @@ def test_programs_that_take_about_as_long_are_called_equally_often(monkeypatch):
     assert found["c"]["verdict"] == "slower"
 
 
+def test_a_long_program_is_called_twice_before_its_turns(monkeypatch):
+    machine = Machine("quiet", 0)
+    monkeypatch.setattr(turns, "_clock", machine.clock)
+    counts = {"short": 0, "long": 0}
+
+    def counting(name, seconds):
+        work = machine.program(seconds)
+
+        def call():
+            counts[name] += 1
+            work()
+        return call
+
+    mx.profiler.compare({"short": counting("short", 0.01), "long": counting("long", 1.0)}, rounds=8, profile=False)
+    assert counts == {"short": 4 + 8 * 2 * 3, "long": 2 + 8 * 2}
+
+
 def test_counts_come_from_one_profiled_call_of_each():
     data = mx.nd.sparse.csr_matrix(np.eye(50, dtype=np.float32))
     found = mx.profiler.compare({"dense": lambda: mx.nd.log(1 + data), "sparse": lambda: mx.nd.log1p(data)}, rounds=8)

@@ -136,7 +136,7 @@ function render({ model, el }) {
   const table = make("div");
   const fall = make("canvas", { class: "fall", "aria-hidden": "true" });
   const root = make("section", { class: "sk sk-rows", "data-lm-suppress-shortcuts": "true" }, title, text,
-    make("p", { class: "hint" }, "Write a text of your own: each different word has one row of the weight. Point at a dot for its word, click it to look inside."),
+    make("p", { class: "hint" }, "Write a text of your own and press Enter: each different word has one row of the weight. Point at a dot for its word, click it to look inside."),
     make("div", { class: "squares" }, ...squares.map((one) => one.figure)), said,
     make("div", { class: "bar" }, button("Back", "One step back (,)", () => step(-1)), play, button("Step", "One step on (.)", () => step(1)),
       make("label", {}, "Rows of the weight", rows)), details, table, fall);

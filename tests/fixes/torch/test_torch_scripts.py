@@ -216,7 +216,7 @@ MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0
           "imported": (IMPORTED, (), "sparse=True"), "thread": (THREAD, (), "sparse=True"),
           "accumulated": (ACCUMULATED, (), "sparse=True"), "processes": (PROCESSES, (), "sparse=True"),
           "by hand": (BY_HAND, (), "sparse=True"), "unseeded": (UNSEEDED, (), "sparse=True"),
-          "hot": (HOT, (), "F.embedding(tokens[:, 0], weight)"), "forked": (FORKED, (), "sparse=True"),
+          "hot": (HOT, (), "F.embedding(tokens[:, 0], weight, sparse=True)"), "forked": (FORKED, (), "sparse=True"),
           "compiled": (COMPILED, (), "sparse=True")}
 
 #: Those that are run every time: a process takes seconds to import PyTorch.

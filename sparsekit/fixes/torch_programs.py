@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -16,17 +16,18 @@ import numpy.typing as npt
 
 from ..base.errors import SparsekitError
 from ..base.formatting import format_bytes
+from ..base.optional import whole_import
 from ..profiler.torch_names import leaves_behind
 from ..profiler.torch_twin import tensors_in
 
 if TYPE_CHECKING:
-    from ..profiler.torch_types import Torch, TorchOptimizer, TorchTensor
+    from ..profiler.torch_types import Torch, TorchOptimizer, TorchReference, TorchTensor
     from .live import LiveProgram
     from .program import Program
 
 __all__ = ["MANY_STEPS", "OwnUpdate", "Sizes", "check_apart", "growing", "is_owner", "is_tensor", "is_weight",
            "names_of_weights", "note_states", "optimizers", "put_states", "reduced", "row_numbers", "size_of_state",
-           "states", "tell_of_files", "to_numpy", "torch_of", "weights_behind"]
+           "states", "tell_of_files", "to_numpy", "torch_of", "unwrapped", "weights_behind"]
 
 #: Name of an optimizer -> bytes of its state after each step, and those of them that may be further copies of a row.
 Sizes: TypeAlias = "dict[str, list[tuple[int, int]]]"
@@ -60,11 +61,25 @@ def is_owner(value: object) -> bool:
 def to_numpy(tensor: TorchTensor) -> npt.NDArray[Any]:  # Any: numbers of any type
     """The values of a tensor of any layout, as a copy; those of types that numpy has not, as float32."""
     torch = torch_of()
+    functions = whole_import("torch._functorch.pyfunctorch")
+    with functions.temporarily_clear_interpreter_stack():  # within torch.func.grad, copies too would be wrapped
+        return _to_numpy(torch, unwrapped(tensor))
+
+
+def _to_numpy(torch: Torch, tensor: TorchTensor) -> npt.NDArray[Any]:  # Any: as above
     found = tensor.detach().to("cpu")
     found = found if found.layout is torch.strided else found.to_dense()
     unknown = found.is_floating_point() and (found.dtype is torch.bfloat16 or found.dtype.itemsize == 1)
     found = found.float() if unknown else found
     return np.array(found.numpy())
+
+
+def unwrapped(tensor: TorchTensor) -> TorchTensor:
+    """The tensor that transformations such as ``torch.func.grad`` have wrapped; any other tensor itself."""
+    functions = torch_of()._C._functorch
+    while functions.is_functorch_wrapped_tensor(tensor):
+        tensor = functions.get_unwrapped(tensor)
+    return tensor
 
 
 def names_of_weights(program: Program | LiveProgram) -> dict[int, str]:
@@ -105,25 +120,28 @@ def optimizers(program: Program) -> list[tuple[str, TorchOptimizer]]:
 
 
 class OwnUpdate:
-    """Stands for an optimizer where a program changes its weights itself.
+    """Stands for an optimizer where a program changes its weights itself, or makes new ones in each step.
 
     Parameters
     ----------
-    weights : list of tensor
+    weights : sequence of reference
+        The weights of the latest step: the program lets go of those that it makes anew.
 
     Attributes
     ----------
+    weights : list of reference
     param_groups : list of dict
-        As those of an optimizer.
+        As those of an optimizer, but for the weights.
     """
 
-    def __init__(self, weights: list[TorchTensor]) -> None:
-        self.param_groups = [{"params": weights}]
+    def __init__(self, weights: Sequence[TorchReference]) -> None:
+        self.weights = list(weights)
+        self.param_groups: list[dict[str, list[TorchTensor]]] = []
 
 
 def weights_behind(losses: Iterable[TorchTensor]) -> list[TorchTensor]:
     """The tensors that a backward pass from some losses gives gradients."""
-    found = [leaf for one in losses if one.grad_fn is not None for leaf in leaves_behind(one.grad_fn)]
+    found = [unwrapped(leaf) for one in losses if one.grad_fn is not None for leaf in leaves_behind(one.grad_fn)]
     return list({id(leaf): leaf for leaf in found}.values())
 
 

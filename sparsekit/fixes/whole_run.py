@@ -38,10 +38,10 @@ from .observe import Run, Weight
 from .remedies import Look, remedies
 from .send import is_program
 from .source import text_of_file
-from .torch_programs import OwnUpdate, names_of_weights, size_of_state, to_numpy, weights_behind
+from .torch_programs import OwnUpdate, names_of_weights, size_of_state, to_numpy, unwrapped, weights_behind
 
 if TYPE_CHECKING:
-    from ..profiler.torch_types import Torch, TorchOptimizer, TorchTensor
+    from ..profiler.torch_types import Torch, TorchOptimizer, TorchReference, TorchTensor
     from .candidate import Candidate
 
 __all__ = ["NeedsInput", "NoSteps", "Request", "run_script"]
@@ -169,7 +169,7 @@ class _Watch:
         self.sizes: list[list[tuple[int, int]]] = []
         # What stands for an optimizer where there is none, and the weights before the latest backward pass, with their values.
         self.own: OwnUpdate | None = None
-        self.before: list[tuple[TorchTensor, Any]] = []  # Any: values
+        self.before: list[tuple[TorchReference, Any]] = []  # Any: values
         self.inside: set[int] = set()
         self.parameters: list[TorchTensor] = []
         self.start: dict[int, Any] = {}  # Any: values
@@ -217,7 +217,8 @@ class _Watch:
                 found = given[0] if given else named[roots]
                 losses = [found] if isinstance(found, self.torch.Tensor) else list(found)
                 self._look_for_update(losses)
-                self._note_losses(losses, name)
+                wrapped = any(one is not unwrapped(one) for one in losses)
+                self._note_losses(losses, "torch.func.grad()" if wrapped else name)
             return begin(*given, **named)
         return noted
 
@@ -254,10 +255,18 @@ class _Watch:
             return
         before = self.before
         with unseen(self.torch):
-            self.before = [(one, to_numpy(one)) for one in weights_behind(losses)]
-            changed = any(not np.array_equal(to_numpy(one), values, equal_nan=True) for one, values in before)
+            leaves = weights_behind(losses)
+            self.before = [(weakref.ref(one), to_numpy(one)) for one in leaves]
+            kept = [reference for reference, _ in before]
+            if all(one() is None for one in kept) and [values.shape for _, values in before] == [one.shape for one in leaves]:
+                kept = [reference for reference, _ in self.before]  # the program has made new ones
+            weights = [reference() for reference in kept]
+            changed = any(one is not None and not np.array_equal(to_numpy(one), values, equal_nan=True)
+                          for one, (_, values) in zip(weights, before, strict=True))
         if changed:
-            self.own = self.own or OwnUpdate([one for one, _ in self.before])
+            if self.own is None:
+                self.own, self.start = OwnUpdate([]), {number: values for number, (_, values) in enumerate(before)}
+            self.own.weights = kept
             self._before_step(self.own, None, None)
             self._after_step(self.own, None, None)
 
@@ -340,15 +349,22 @@ class _Watch:
         except Exception as error:
             runner.answer(runner.failure(error))
 
+    def _weights(self) -> list[tuple[int, TorchTensor]]:
+        """The weights that are compared, with their numbers."""
+        if self.own is None or self._has_optimizer():
+            return list(enumerate(self.parameters))
+        found = [reference() for reference in self.own.weights]
+        return [(number, one) for number, one in enumerate(found) if one is not None]
+
     def _run(self, profile: Profiler) -> Run:
         program = LiveProgram(self.main, calling(), self.made)
         names = names_of_weights(program)
         weights = {}
-        for number, one in enumerate(self.parameters):
+        for number, one in self._weights():
             gradient = None if one.grad is None else to_numpy(one.grad)
             name = names.get(id(one)) or program.path_of(one) or f"parameter {number}"
             weights[number] = Weight(name, to_numpy(one), gradient)
-        start = {number: Weight(weights[number].name, values) for number, values in self.start.items()}
+        start = {number: Weight(weights[number].name, values) for number, values in self.start.items() if number in weights}
         found = Run(profile.tables, start, weights, self.losses)
         for number, (one, sizes) in enumerate(zip(self.optimizers, self.sizes, strict=True)):
             path = program.path_of(one) or str(number)

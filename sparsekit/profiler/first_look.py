@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.formatting import counted, format_bytes, format_count, format_percent
-from .torch_gradients import counted_rows
+from .torch_gradients import RETURNED, counted_rows
 from .torch_operators import is_torch
 from .torch_twin import TRIED
 
@@ -74,7 +74,8 @@ def nothing_to_see(profile: Profile) -> str:
                  if any(part["stype"] != "default" for part in [*one["inputs"], *one["outputs"]]))
     gradients = counted_rows(profile.records)
     seen = (f"of {counted(len(gradients), 'gradient')} of {format_bytes(SMALL)} or more, none is dense and mostly zero"
-            if gradients else f"no backward pass left a gradient of {format_bytes(SMALL)} or more in a parameter")
+            if gradients else f"no backward pass left a gradient of {format_bytes(SMALL)} or more in a parameter"
+            + (f" ({RETURNED})" if any(one["lane"] == "backward" for one in operators) else ""))
     head = "Look at the first advice. Beside it" if profile.advice() else "Nothing to look at first"
     return (f"{head}: {seen}, and no sparse tensor became dense. Operators on sparse tensors move "
             f"{format_percent(sparse / moved if moved else 0.0)} of all bytes.")

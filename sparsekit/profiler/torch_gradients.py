@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .torch_types import TorchTensor
     from .types import Record
 
-__all__ = ["COUNTED", "CountedRows", "count_rows", "counted_rows", "gradients_table", "is_due", "is_mostly_zero",
+__all__ = ["COUNTED", "RETURNED", "CountedRows", "count_rows", "counted_rows", "gradients_table", "is_due", "is_mostly_zero",
            "length_of", "stored_rows", "worth_counting"]
 
 #: Name of the span in which the rows of a gradient are counted; its arguments are what was found.
@@ -26,6 +26,9 @@ SMALLEST = 4096
 
 #: Bytes of a gradient that are looked at in one go: one temporary array as large is made.
 CHUNK = 1 << 22
+
+#: What is said where backward passes ran, and no gradient was counted.
+RETURNED = "those that torch.autograd.grad and torch.func return are not counted, as those in .grad after backward() are"
 
 _COLUMNS = ("parameter", "layout", "shape", "non-zero", "counted", "bytes", "as rows", "saving")
 
@@ -176,7 +179,8 @@ def gradients_table(records: Iterable[Record]) -> Table:
     spent = sum(one.time for one in found)
     seen = any(map(is_torch, records))
     footer = (f"Counted in the 1st, 2nd, 4th, 8th … backward pass, in {format_duration(spent)}, in the profiler lane." if found
-              else "No gradient was counted: no backward pass gave a parameter a gradient of two axes and 4 kB or more." if seen
+              else f"No gradient was counted: no backward pass gave a parameter a gradient of two axes and 4 kB or more; {RETURNED}."
+              if seen
               else "No gradient was counted: Profiler(torch=True) counts those of PyTorch.")
     return Table(_COLUMNS, rows, cells, footer, "Rows of gradients")
 

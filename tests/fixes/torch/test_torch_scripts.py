@@ -211,6 +211,38 @@ for number in range(9):
     step(*batch(number))
 '''
 
+FUNCTIONAL = '''
+from torch.func import functional_call, grad
+
+model = Model()
+weights = {name: one.detach() for name, one in model.named_parameters()}
+
+
+def loss(weights, tokens, labels):
+    return F.cross_entropy(functional_call(model, weights, (tokens,)), labels)
+
+
+for number in range(9):
+    gradients = grad(loss)(weights, *batch(number))
+    weights = {name: one - 0.1 * gradients[name] for name, one in weights.items()}
+'''
+
+FUNCTIONAL_ADAM = FUNCTIONAL.replace("one.detach()", "one").replace("for number", '''
+optimizer = torch.optim.Adam(model.parameters())
+for number''').replace("    weights = {name: one - 0.1 * gradients[name] for name, one in weights.items()}", '''
+    for name, one in weights.items():
+        one.grad = gradients[name]
+    optimizer.step()''')
+
+ANEW = '''
+weight = torch.rand(ROWS, 8, requires_grad=True)
+for number in range(9):
+    tokens, _ = batch(number)
+    loss = weight[tokens].square().mean()
+    loss.backward()
+    weight = (weight - 0.1 * weight.grad).detach().requires_grad_()
+'''
+
 #: Name -> the script, its arguments, and what its patch has.
 MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0.1"), "sparse=True"),
           "imported": (IMPORTED, (), "sparse=True"), "thread": (THREAD, (), "sparse=True"),
@@ -409,3 +441,14 @@ def test_a_fix_that_holds_gives_the_same_training_for_a_thousand_steps(torch):
         sides.append(model)
     for one, other in zip(*(side.parameters() for side in sides), strict=True):
         assert torch.allclose(one, other, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    (FUNCTIONAL, "torch.func.grad() in train.py:36 and the program's own update of its weights."),
+    pytest.param(FUNCTIONAL_ADAM, "torch.func.grad() in train.py:38 and Adam.step() in train.py:42.", marks=pytest.mark.thorough),
+    pytest.param(ANEW, "backward() in train.py:29 and the program's own update of its weights.", marks=pytest.mark.thorough)])
+def test_a_step_that_makes_new_weights_or_asks_a_transformation_for_gradients_is_found(fix, text, words):
+    status, printed = fix(text)
+    assert status == 0
+    assert f"The step is {words}" in printed.err
+    assert "No fix was tried" not in printed.out

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         check_writable(path)
     places = [words.output.absolute(), words.contract and words.contract.absolute()]  # the script may change the folder
     try:
-        fixes = try_script(Script(script, words.arguments, words.steps, words.timeout)) if _is_torch(script) else None
+        fixes = try_script(Script(script, words.arguments, words.steps, words.timeout), _tell) if _is_torch(script) else None
     except NoSteps as error:
         if error.status:
             print(f"error: {error.said}", file=sys.stderr)
@@ -81,6 +81,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"Left as it is: {reason}")
     _write(fixes, places, words)
     return 0
+
+
+def _tell(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)
 
 
 #: Packages of which one is imported by a script that trains with PyTorch, and by one that trains with this library.

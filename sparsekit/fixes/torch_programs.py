@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .live import LiveProgram
     from .program import Program
 
-__all__ = ["MANY_STEPS", "OwnUpdate", "Sizes", "check_apart", "growing", "is_owner", "is_tensor", "is_weight",
+__all__ = ["MANY_STEPS", "OwnUpdate", "Sizes", "check_apart", "growing", "has_values", "is_owner", "is_tensor", "is_weight",
            "names_of_weights", "note_states", "optimizers", "put_states", "reduced", "row_numbers", "size_of_state",
            "states", "tell_of_files", "to_numpy", "torch_of", "unwrapped", "weights_behind"]
 
@@ -80,6 +80,12 @@ def unwrapped(tensor: TorchTensor) -> TorchTensor:
     while functions.is_functorch_wrapped_tensor(tensor):
         tensor = functions.get_unwrapped(tensor)
     return tensor
+
+
+def has_values(tensor: TorchTensor) -> bool:
+    """Whether a tensor has numbers: those that are traced, and those on the device "meta", have none."""
+    found = unwrapped(tensor)
+    return type(found).__torch_dispatch__ is torch_of()._C._disabled_torch_dispatch_impl and not found.is_meta
 
 
 def names_of_weights(program: Program | LiveProgram) -> dict[int, str]:

@@ -38,7 +38,7 @@ from .observe import Run, Weight
 from .remedies import Look, remedies
 from .send import is_program
 from .source import text_of_file
-from .torch_programs import OwnUpdate, names_of_weights, size_of_state, to_numpy, unwrapped, weights_behind
+from .torch_programs import OwnUpdate, has_values, names_of_weights, size_of_state, to_numpy, unwrapped, weights_behind
 
 if TYPE_CHECKING:
     from ..profiler.torch_types import Torch, TorchOptimizer, TorchReference, TorchTensor
@@ -216,9 +216,10 @@ class _Watch:
             if not self.over and (whole or not self._has_optimizer()):
                 found = given[0] if given else named[roots]
                 losses = [found] if isinstance(found, self.torch.Tensor) else list(found)
-                self._look_for_update(losses)
-                wrapped = any(one is not unwrapped(one) for one in losses)
-                self._note_losses(losses, "torch.func.grad()" if wrapped else name)
+                if all(map(has_values, losses)):  # torch.compile traces backward passes of tensors that have none
+                    self._look_for_update(losses)
+                    wrapped = any(one is not unwrapped(one) for one in losses)
+                    self._note_losses(losses, "torch.func.grad()" if wrapped else name)
             return begin(*given, **named)
         return noted
 

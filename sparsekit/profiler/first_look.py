@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.formatting import counted, format_bytes, format_count, format_percent
 from .torch_gradients import RETURNED, counted_rows
+from .torch_operands import zero_operands
 from .torch_operators import is_torch
 from .torch_twin import TRIED
 
@@ -60,7 +61,7 @@ class FirstLook(NamedTuple):
 def first_look(profile: Profile) -> FirstLook | None:
     """The largest dense thing in a profile that need not be dense; None if there is none, or no operator of PyTorch."""
     operators = [record for record in profile.records if is_torch(record)]
-    found = [*_gradients(profile, operators), *_conversions(profile, operators)]
+    found = [*_gradients(profile, operators), *_conversions(profile, operators), *_operands(profile, operators)]
     return max(found, key=lambda one: one.bytes - one.needed, default=None)
 
 
@@ -109,6 +110,18 @@ def _conversions(profile: Profile, operators: list[Record]) -> list[FirstLook]:
                 what = f"what {event['name']} takes and makes of a {stored['stype']} tensor"
                 made.append(FirstLook(what, event["line"], dense["bytes"], stored["bytes"],
                                       *_shares(operators, list(dense["shape"]), ()), finding.remedy))
+    return made
+
+
+def _operands(profile: Profile, operators: list[Record]) -> list[FirstLook]:
+    made = []
+    for one in zero_operands(profile.records):
+        if one.bytes - one.needed > SMALL:
+            remedy = (f"Make it sparse once, before the loop, with {one.way}: products take it." if one.way
+                      else f"A sparse one would not do: {one.why}.")
+            what = (f"a matrix of {' × '.join(map(format_count, one.shape))} with {format_count(one.stored)} values that are not "
+                    "zero")
+            made.append(FirstLook(what, one.line, one.bytes, one.needed, *_shares(operators, list(one.shape), ()), remedy))
     return made
 
 

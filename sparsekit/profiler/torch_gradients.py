@@ -179,8 +179,8 @@ def gradients_table(records: Iterable[Record]) -> Table:
     spent = sum(one.time for one in found)
     seen = any(map(is_torch, records))
     footer = (f"Counted in the 1st, 2nd, 4th, 8th … backward pass, in {format_duration(spent)}, in the profiler lane." if found
-              else f"No gradient was counted: no backward pass gave a parameter a gradient of two axes and 4 kB or more; {RETURNED}."
-              if seen
+              else "No gradient was counted: no backward pass gave a parameter a gradient of two axes and 4 kB or more; "
+              f"{RETURNED}." if seen
               else "No gradient was counted: Profiler(torch=True) counts those of PyTorch.")
     return Table(_COLUMNS, rows, cells, footer, "Rows of gradients")
 

@@ -27,7 +27,8 @@ from .event_buffer import HELD, MARKER
 from .source_location import line_of
 from .torch_gradients import COUNTED, count_rows, is_due, is_mostly_zero, length_of, stored_rows, worth_counting
 from .torch_names import Names, leaves_behind, variable_of
-from .torch_operators import ALIKE, CONVERSIONS, LOOK_UPS, PRODUCTS, TorchOperator, TorchPlan, remedy_of
+from .torch_operands import OPERAND, Operands
+from .torch_operators import ALIKE, CONVERSIONS, LOOK_UPS, MOVED, PRODUCTS, TorchOperator, TorchPlan, remedy_of
 from .torch_twin import TRIED, Subject, as_template, optimizer_of, sparse_way
 
 if TYPE_CHECKING:
@@ -245,6 +246,7 @@ class Watch:
         self._held: dict[int, tuple[Torch, str]] = {}
         # Tensors of no module and no optimizer that the latest pass that was looked at has given gradients.
         self._leaves: list[TorchReference] = []
+        self._operands = Operands(torch, functools.partial(unseen, torch))
         self._threads = 0
         self.process = os.getpid()
         self._handles: list[Torch] = []
@@ -338,6 +340,8 @@ class Watch:
         sparse = any(map(_is_sparse, inputs))
         if lane == "forward" and (sparse or self._subjects or plan.op.short in LOOK_UPS):
             self._note_use((func, args, kwargs), plan.op.short, sparse, inputs, frame)
+        if self._counting and lane == "forward" and (plan.op.short in PRODUCTS or self._operands.sparse):
+            self._note_operands(plan.op.short, args, inputs, frame)
         if plan.op.lane == "convert" or sparse:
             kind = self._became(plan.op.short, lane, frame, inputs, outputs)
             plan = self._plan(func, kind)
@@ -371,6 +375,22 @@ class Watch:
                     return as_template(self.torch.Tensor, value, owner, self._owner_of, self._subjects[owner].shape)
                 with self._at_work(), unseen(self.torch):
                     self._uses[owner][str(func)] = func, tuple(map(made, args)), {key: made(one) for key, one in kwargs.items()}
+
+    def _note_operands(self, short: str, args: Given, inputs: list[NoteItem], frame: FrameType) -> None:
+        """Note what a product multiplies, and what else the program does with a matrix that is mostly zero."""
+        if short not in PRODUCTS:
+            for part in inputs if short not in MOVED else ():
+                if part[0] is HELD and id(part[1]) in self._operands.sparse:
+                    self._operands.sparse[id(part[1])].others.add(short)
+            return
+        factors = [one for one in args if isinstance(one, self.torch.Tensor)][-2:]
+
+        def line() -> str:
+            place = hooks.caller(frame)
+            return line_of(*place) if place else ""
+        for number, one in enumerate(factors):
+            if one.layout is self.torch.strided and self.parts.is_plain(one) and not one.is_meta:
+                self._operands.multiplied(one, self.parts.memory(one)[0], self._passes, number == 0, line)
 
     def _owner_of(self, tensor: TorchTensor) -> str:
         """The parameter whose gradient a tensor is, or an empty text."""
@@ -654,7 +674,12 @@ class Watch:
         return Subject.of(self.torch, parameter, None if module is None else module(), axis, read)
 
     def _try_twins(self) -> None:
-        """Note what to write so that gradients that are mostly zero become sparse, after it was tried on small twins."""
+        """Note what to write so that gradients and matrices that are mostly zero become sparse, after it was tried on twins."""
+        start = time.perf_counter_ns()
+        with unseen(self.torch):
+            found = self._operands.tried()
+        for one in found:
+            self._recorder.span(OPERAND, "profiler", start, time.perf_counter_ns(), one)
         for name, subject in self._subjects.items():
             uses = self._uses.get(name, {})
             known = subject, self._optimizers.get(name), len(uses)

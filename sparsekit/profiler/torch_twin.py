@@ -50,6 +50,10 @@ _LOOK_UP = "Look its rows up with"
 
 _CALLS_BACK = "its optimizer calls the program for gradients, and keeps those of all weights as one dense tensor"
 
+#: What to do where the norm of a sparse gradient is all that PyTorch refuses.
+_CLIPPED = ("; one that is clipped by its stored values is taken, with the same result: coalesce() it, pass its values() with "
+            "the other gradients to nn.utils.get_total_norm, and the norm to nn.utils.clip_grads_with_norm_")
+
 #: Options with which an optimizer refuses sparse gradients, or has a state that grows.
 _REFUSED = ("weight_decay", "momentum")
 
@@ -93,9 +97,11 @@ class Subject(NamedTuple):
 
 
 def optimizer_of(optimizer: TorchOptimizer, parameter: TorchTensor) -> Optimizer:
-    """The class of an optimizer, and copies of the options that it has for a parameter."""
+    """The class of an optimizer, and copies of the options that the program gave it for a parameter."""
     group = next(group for group in optimizer.param_groups if any(one is parameter for one in group["params"]))
-    return type(optimizer), {name: copy.deepcopy(value) for name, value in group.items() if name not in ("params", "param_names")}
+    options = {name: copy.deepcopy(value) for name, value in group.items() if name not in ("params", "param_names", "initial_lr")}
+    # A scheduler keeps the rate that the program gave; the present one is that of a step.
+    return type(optimizer), {**options, **({"lr": group["initial_lr"]} if "initial_lr" in group else {})}
 
 
 def as_template(tensor: TorchType, value: TorchArgument, owner: str, name_of: Callable[[TorchTensor], str],
@@ -138,6 +144,10 @@ def sparse_way(torch: Torch, subject: Subject, optimizer: Optimizer | None, uses
 def _in_the_way(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> str:
     """Without which option PyTorch would take a sparse gradient, as the end of a sentence; empty if it is none of some."""
     kind, options = optimizer
+    others = [use for use in uses if "_norm" not in str(use[0])]
+    if len(others) < len(uses) and hasattr(torch.nn.utils, "get_total_norm") and any(
+            not _refusal(torch, subject, layer, one, others) for one in _optimizers(torch, kind, options)):
+        return _CLIPPED
     for name in _REFUSED:
         if options.get(name):
             less = {**options, name: type(options[name])(), **({"nesterov": False} if "nesterov" in options else {})}

@@ -243,16 +243,47 @@ for number in range(9):
     weight = (weight - 0.1 * weight.grad).detach().requires_grad_()
 '''
 
+GRAPH = '''
+def load():
+    made = torch.rand(600, 600, generator=torch.Generator().manual_seed(0)).lt(0.005).float() + torch.eye(600)
+    return made / made.sum(1, keepdim=True), torch.rand(600, 8)
+
+
+class Graph(nn.Module):
+    def __init__(self, adjacency):
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 3)
+        {holds}
+
+    def forward(self, things, adjacency):
+        return adjacency @ self.second(F.relu(torch.mm(adjacency, self.first(things))))
+
+
+adjacency, things = load()
+model, labels = Graph(adjacency), torch.arange(600) % 3
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for number in range(9):
+    loss = F.cross_entropy(model(things, {read}), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+'''
+
 #: Name -> the script, its arguments, and what its patch has.
 MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0.1"), "sparse=True"),
           "imported": (IMPORTED, (), "sparse=True"), "thread": (THREAD, (), "sparse=True"),
           "accumulated": (ACCUMULATED, (), "sparse=True"), "processes": (PROCESSES, (), "sparse=True"),
           "by hand": (BY_HAND, (), "sparse=True"), "unseeded": (UNSEEDED, (), "sparse=True"),
           "hot": (HOT, (), "F.embedding(tokens[:, 0], weight, sparse=True)"), "forked": (FORKED, (), "sparse=True"),
-          "compiled": (COMPILED, (), "sparse=True")}
+          "compiled": (COMPILED, (), "sparse=True"), "traced": (COMPILED.replace("eager", "aot_eager"), (), "sparse=True"),
+          "graph": (GRAPH.format(holds="", read="adjacency"), (), "adjacency = adjacency.to_sparse_csr()"),
+          "attribute": (GRAPH.format(holds="self.held = adjacency", read="model.held"), (),
+                        "self.held = adjacency.to_sparse_csr()"),
+          "buffer": (GRAPH.format(holds='self.register_buffer("held", adjacency)', read="model.held"), (),
+                     'self.register_buffer("held", adjacency.to_sparse_csr())')}
 
 #: Those that are run every time: a process takes seconds to import PyTorch.
-QUICK = ("by hand", "imported", "forked")
+QUICK = ("by hand", "imported", "forked", "graph", "traced")
 
 
 def port():
@@ -317,6 +348,10 @@ def test_a_fix_that_fails_after_many_steps_is_refused(fix, tmp_path, line, words
 def test_a_fix_that_holds_was_compared_to_the_end_of_the_script(fix):
     _, printed = fix(SGD.replace("range(9)", "range(60)"))
     assert "60 steps: " in printed.out
+    said = ["Running the program as it is, twice.", "Trying sparse gradient (PyTorch)", "Making many steps"]
+    places = [printed.err.find(one) for one in said]
+    assert -1 not in places
+    assert places == sorted(places)
 
 
 def test_all_places_that_look_a_parameters_rows_up_are_in_its_patch(fix, tmp_path):

@@ -183,7 +183,9 @@ def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
     if words == _LOOK_UP:
         return words, found, "torch.nn.functional.embedding(numbers, weight, sparse=True)"
     given = [str(rows), str(width), *(f"{name}={value!r}" for name, value in options.items() if value != default[name].default)]
-    return words, found, f"nn.{found.__name__}({', '.join(given)}, sparse=True)"
+    # A bag has no bias, and its weight is that of a wide layer transposed.
+    more = " of the weight transposed, and add the bias" if subject.axis == "columns" else ""
+    return words, found, f"nn.{found.__name__}({', '.join(given)}, sparse=True){more}"
 
 
 def _optimizers(torch: Torch, kind: TorchClass, options: TorchOptions) -> list[Optimizer]:

@@ -284,6 +284,24 @@ def test_a_gradient_that_is_clipped_by_its_stored_values_is_that_of_the_usual_fu
     torch.testing.assert_close(*results)
 
 
+def test_what_is_advised_for_a_wide_layer_computes_what_it_did(torch):
+    layer, batch = torch.nn.Linear(ROWS, WIDTH), zeros(torch, 0.002, (16, ROWS))
+    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(2):
+            optimizer.zero_grad()
+            layer(batch).square().sum().backward()
+            optimizer.step()
+    (found,) = [one for one in prof.advice() if one.rule == "zero_rows"]
+    assert "sparse=True) of the weight transposed, and add the bias. SGD takes its gradient." in found.remedy
+    bag = eval(CALL.findall(found.remedy)[0], {"nn": torch.nn})
+    rows, numbers = batch.nonzero().t()
+    with torch.no_grad():
+        bag.weight.copy_(layer.weight.t())
+        offsets = torch.searchsorted(rows.contiguous(), torch.arange(len(batch)))
+        torch.testing.assert_close(bag(numbers, offsets, per_sample_weights=batch[rows, numbers]) + layer.bias, layer(batch))
+
+
 def test_an_optimizer_with_a_scheduler_is_advised_with_the_rate_that_the_program_gave(torch):
     layer = torch.nn.Embedding(ROWS, WIDTH)
     optimizer = torch.optim.Adam(layer.parameters(), lr=0.04)

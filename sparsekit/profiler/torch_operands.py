@@ -105,7 +105,7 @@ class Operands:
             return
         known = self._known.get(id(held))
         if known is None or known.held is not held:
-            self._known = {key: one for key, one in self._known.items() if one.held() is not None}
+            self._known = {key: other for key, other in self._known.items() if other.held() is not None}
             self._known[id(held)] = _Known(held, passes)
         elif known.stored is not None:
             known.times += 1
@@ -121,16 +121,16 @@ class Operands:
 
     def tried(self) -> list[dict[str, JSON]]:
         """What is mostly zero and was not told of, with what to write."""
-        found: list[dict[str, JSON]] = []
+        told: list[dict[str, JSON]] = []
         for known in self.sparse.values():
             if not known.told and known.stored is not None:
                 known.told = True
                 way, why = self._way(known)
                 size, (rows, columns) = known.dtype.itemsize, known.shape
-                found.append({"shape": list(known.shape), "dtype": str(known.dtype).rpartition(".")[2], "stored": known.stored,
+                told.append({"shape": list(known.shape), "dtype": str(known.dtype).rpartition(".")[2], "stored": known.stored,
                               "size": size * rows * columns, "needed": known.stored * (size + INDEX) + INDEX * (rows + 1),
                               "line": known.line, "times": known.times, "way": way, "why": why})
-        return found
+        return told
 
     def _way(self, known: _Known) -> tuple[str, str]:
         """The method that makes the operand sparse, tried on a small twin; or why there is none."""
@@ -153,26 +153,27 @@ class Operands:
         matrix = torch.zeros(ROWS, ROWS, dtype=known.dtype, device=known.device)
         matrix[range(ROWS), [(3 * row + 1) % ROWS for row in range(ROWS)]] = 2.0
         results = []
-        for one in (matrix, getattr(matrix, way)()):
+        for factor in (matrix, getattr(matrix, way)()):
             other = torch.ones(ROWS, WIDTH, dtype=known.dtype, device=known.device)
             other = (other if known.left else other.t().contiguous()).requires_grad_()
-            made = one @ other if known.left else other @ one
-            made.square().sum().backward()
-            results.append((made.detach().to_dense(), other.grad.to_dense()))
-        return all(torch.allclose(one, other) for one, other in zip(*results, strict=True))
+            product = factor @ other if known.left else other @ factor
+            product.square().sum().backward()
+            results.append((product.detach().to_dense(), other.grad.to_dense()))
+        return all(torch.allclose(factor, other) for factor, other in zip(*results, strict=True))
 
 
 def zero_operands(records: Iterable[Record]) -> list[ZeroOperand]:
     """The matrices that are mostly zero, in the order in which they were told of."""
-    found = []
+    operands = []
     for record in records:
         attrs = record["attrs"]
         shape = attrs.get("shape")
         numbers = [attrs.get(name) for name in ("stored", "size", "needed", "times")]
-        if record["name"] == OPERAND and isinstance(shape, list) and all(isinstance(one, int) for one in (*shape, *numbers)):
-            stored, size, needed, times = (int(str(one)) for one in numbers)
+        if record["name"] == OPERAND and isinstance(shape, list) and all(
+                isinstance(number, int) for number in (*shape, *numbers)):
+            stored, size, needed, times = (int(str(number)) for number in numbers)
             words = [str(attrs.get(name, "")) for name in ("dtype", "line", "way", "why")]
             dtype, line, way, why = words
-            sizes = tuple(int(str(one)) for one in shape)
-            found.append(ZeroOperand(sizes, dtype, stored, size, needed, line, times, way, why, record))
-    return found
+            sizes = tuple(int(str(number)) for number in shape)
+            operands.append(ZeroOperand(sizes, dtype, stored, size, needed, line, times, way, why, record))
+    return operands

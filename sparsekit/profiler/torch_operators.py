@@ -97,18 +97,18 @@ class TorchOperator:
 
     def moved(self, inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord]) -> int:
         """Bytes that a call reads and writes."""
-        name, given = self.short, sum(array["bytes"] for array in outputs)
+        name, written = self.short, sum(array["bytes"] for array in outputs)
         if self.view or name in _UNTOUCHED:
             return 0
         if name in _WRITING:
-            return given
+            return written
         if name == "copy_":
-            return given + sum(array["bytes"] for array in inputs[1:])
+            return written + sum(array["bytes"] for array in inputs[1:])
         if name in LOOK_UPS and inputs and inputs[0]["stype"] == "default":
-            return 2 * given + sum(array["bytes"] for array in inputs[1:])
+            return 2 * written + sum(array["bytes"] for array in inputs[1:])
         if name in _BAGS and len(inputs) > 1 and inputs[0]["shape"]:
             rows = inputs[1]["nnz"] * inputs[0]["bytes"] // max(1, inputs[0]["shape"][0])
-            return given + rows + sum(array["bytes"] for array in inputs[1:])
+            return written + rows + sum(array["bytes"] for array in inputs[1:])
         return describe.moved(inputs, outputs, False, in_place=name.endswith("_"))
 
     def cost(self, attrs: Attrs, inputs: list[ArrayRecord], outputs: list[ArrayRecord]) -> tuple[int, int]:

@@ -30,28 +30,28 @@ class SparseMatrix(Remedy):
 
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each matrix: where an attribute holds it, otherwise where a variable does."""
-        for found in zero_operands(look.profile.records):
-            for matrix in self._matrices(look, found) if found.way else ():
-                candidates = [self._candidate(found, *binding) for binding in _bindings(look, matrix, found.way)]
+        for operand in zero_operands(look.profile.records):
+            for matrix in self._matrices(look, operand) if operand.way else ():
+                candidates = [self._candidate(operand, *binding) for binding in _bindings(look, matrix, operand.way)]
                 name = look.program.path_of(matrix) or "a matrix"
                 if candidates:
                     first, *rest = candidates
                     yield Candidate(first.remedy, first.what, first.where, first.edits, otherwise=tuple(rest))
                 else:
-                    yield Candidate(self.name, f"{name}.{found.way}", found.line,
+                    yield Candidate(self.name, f"{name}.{operand.way}", operand.line,
                                     unpatched="no line of the program binds it alone")
 
-    def _candidate(self, found: ZeroOperand, name: str, where: str, edit: Edit) -> Candidate:
-        share = format_percent(found.stored / (found.shape[0] * found.shape[1]))
-        return Candidate(self.name, f"{name}.{found.way}, {share} of which is not zero", where, (edit,))
+    def _candidate(self, operand: ZeroOperand, name: str, where: str, edit: Edit) -> Candidate:
+        share = format_percent(operand.stored / (operand.shape[0] * operand.shape[1]))
+        return Candidate(self.name, f"{name}.{operand.way}, {share} of which is not zero", where, (edit,))
 
-    def _matrices(self, look: Look, found: ZeroOperand) -> list[TorchTensor]:
+    def _matrices(self, look: Look, operand: ZeroOperand) -> list[TorchTensor]:
         """The tensors of the program that an operand may be, each piece of memory once."""
         torch = torch_of()
-        tensors = [one for one in look.program.originals(torch.Tensor)
-                   if one.layout is torch.strided and tuple(one.shape) == found.shape and not one.requires_grad
-                   and str(one.dtype).endswith(found.dtype) and int(one.count_nonzero()) == found.stored]
-        return list({one.data_ptr(): one for one in reversed(tensors)}.values())
+        tensors = [tensor for tensor in look.program.originals(torch.Tensor)
+                   if tensor.layout is torch.strided and tuple(tensor.shape) == operand.shape and not tensor.requires_grad
+                   and str(tensor.dtype).endswith(operand.dtype) and int(tensor.count_nonzero()) == operand.stored]
+        return list({tensor.data_ptr(): tensor for tensor in reversed(tensors)}.values())
 
 
 def _bindings(look: Look, matrix: TorchTensor, way: str) -> list[tuple[str, str, Edit]]:
@@ -65,7 +65,7 @@ def _bindings(look: Look, matrix: TorchTensor, way: str) -> list[tuple[str, str,
                 name, value = buffer
                 attributes.append((name, at(place.source, value), place.source.replace(value, _made(place.source, value, way))))
             for target in _targets(node) if isinstance(node, ast.Assign) else ():
-                if not any(_same(one, matrix) for one in objects_at(look, place, target)):
+                if not any(_same(held, matrix) for held in objects_at(look, place, target)):
                     continue
                 assert isinstance(node, ast.Assign)
                 edit = _edit(place.source, node, target, way)
@@ -89,7 +89,7 @@ def _targets(node: ast.Assign) -> list[ast.expr]:
         return []
     target = node.targets[0]
     inner = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-    return [one for one in inner if isinstance(one, (ast.Name, ast.Attribute))]
+    return [part for part in inner if isinstance(part, (ast.Name, ast.Attribute))]
 
 
 def _buffer(look: Look, place: Part, call: ast.Call, matrix: TorchTensor) -> tuple[str, ast.expr] | None:
@@ -99,7 +99,7 @@ def _buffer(look: Look, place: Part, call: ast.Call, matrix: TorchTensor) -> tup
         return None
     label = constant(name)
     owners = objects_at(look, place, call.func.value)
-    if isinstance(label, str) and any(_same(getattr(one, label, None), matrix) for one in owners):
+    if isinstance(label, str) and any(_same(getattr(owner, label, None), matrix) for owner in owners):
         return f"{place.source.text_of(call.func.value)}.{label}", value
     return None
 

@@ -118,7 +118,7 @@ def _operands(profile: Profile, operators: list[Record]) -> list[FirstLook]:
     for one in zero_operands(profile.records):
         if one.bytes - one.needed > SMALL:
             remedy = (f"Make it sparse once, before the loop, with {one.way}: products take it." if one.way
-                      else f"A sparse one would not do: {one.why}.")
+                      else f"No sparse one is advised: {one.why}.")
             what = (f"a matrix of {' × '.join(map(format_count, one.shape))} with {format_count(one.stored)} values that are not "
                     "zero")
             made.append(FirstLook(what, one.line, one.bytes, one.needed, *_shares(operators, list(one.shape), ()), remedy))

@@ -340,7 +340,9 @@ class Watch:
         sparse = any(map(_is_sparse, inputs))
         if lane == "forward" and (sparse or self._subjects or plan.op.short in LOOK_UPS):
             self._note_use((func, args, kwargs), plan.op.short, sparse, inputs, frame)
-        if self._counting and lane == "forward" and (plan.op.short in PRODUCTS or self._operands.sparse):
+        # A closure of an optimizer computes with gradients within the step.
+        if self._counting and (plan.op.short in PRODUCTS or self._operands.sparse) and (
+                lane == "forward" or (lane == "update" and self.torch.is_grad_enabled())):
             self._note_operands(plan.op.short, args, inputs, frame)
         if plan.op.lane == "convert" or sparse:
             kind = self._became(plan.op.short, lane, frame, inputs, outputs)

@@ -66,8 +66,8 @@ class ZeroOperand(NamedTuple):
 class _Known:
     """A piece of memory that was multiplied."""
 
-    def __init__(self, held: TorchReference, passes: int) -> None:
-        self.held, self.passes = held, passes
+    def __init__(self, held: TorchReference, passes: int, version: int) -> None:
+        self.held, self.passes, self.version = held, passes, version
         self.stored: int | None = None  # if it was counted, and is mostly zero
         self.shape: tuple[int, ...] = ()
         self.dtype: TorchType = None
@@ -101,12 +101,15 @@ class Operands:
                    line: Callable[[], str]) -> None:
         """A product has read a dense matrix, after ``passes`` backward passes; what was there in an earlier one is counted."""
         size = tensor.numel() * tensor.element_size()
-        if tensor.dim() != 2 or size < SMALLEST or tensor.requires_grad or not tensor.is_floating_point():
+        if (tensor.dim() != 2 or size < SMALLEST or tensor.requires_grad or tensor.is_inference()
+                or not tensor.is_floating_point()):
             return
         known = self._known.get(id(held))
         if known is None or known.held is not held:
             self._known = {key: other for key, other in self._known.items() if other.held() is not None}
-            self._known[id(held)] = _Known(held, passes)
+            self._known[id(held)] = _Known(held, passes, tensor._version)
+        elif known.version != tensor._version:  # it was written to since
+            known.passes, known.stored = -1, None
         elif known.stored is not None:
             known.times += 1
             known.left = known.left and left

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...base.formatting import format_percent
 from ...profiler.torch_operands import ZeroOperand, zero_operands
@@ -39,7 +39,7 @@ class SparseMatrix(Remedy):
                     yield Candidate(first.remedy, first.what, first.where, first.edits, otherwise=tuple(rest))
                 else:
                     yield Candidate(self.name, f"{name}.{operand.way}", operand.line,
-                                    unpatched="no line of the program binds it alone")
+                                    unpatched="no line of the program binds it to a name; make it sparse where it is made")
 
     def _candidate(self, operand: ZeroOperand, name: str, where: str, edit: Edit) -> Candidate:
         share = format_percent(operand.stored / (operand.shape[0] * operand.shape[1]))
@@ -55,7 +55,7 @@ class SparseMatrix(Remedy):
 
 
 def _bindings(look: Look, matrix: TorchTensor, way: str) -> list[tuple[str, str, Edit]]:
-    """Where the text binds a tensor: its name there, the line, and the edit that makes it sparse; attributes come first."""
+    """Where the text binds a tensor: its name there, the line, and the edit that makes it sparse; variables come last."""
     attributes: list[tuple[str, str, Edit]] = []
     variables: dict[tuple[str, str], tuple[str, str, Edit]] = {}
     for place in look.parts():
@@ -65,12 +65,12 @@ def _bindings(look: Look, matrix: TorchTensor, way: str) -> list[tuple[str, str,
                 name, value = buffer
                 attributes.append((name, at(place.source, value), place.source.replace(value, _made(place.source, value, way))))
             for target in _targets(node) if isinstance(node, ast.Assign) else ():
-                if not any(_same(held, matrix) for held in objects_at(look, place, target)):
+                if not any(_same(held, matrix) for held in _held_by(look, place, target)):
                     continue
                 assert isinstance(node, ast.Assign)
                 edit = _edit(place.source, node, target, way)
                 name = place.source.text_of(target)
-                if edit is not None and isinstance(target, ast.Attribute):
+                if edit is not None and not isinstance(target, ast.Name):
                     attributes.append((name, at(place.source, node), edit))
                 elif edit is not None:  # of several lines, the last makes what is multiplied
                     variables[place.source.file, name] = name, at(place.source, node), edit
@@ -83,13 +83,21 @@ def _same(value: object, matrix: TorchTensor) -> bool:
             and value.data_ptr() == matrix.data_ptr())
 
 
+def _held_by(look: Look, place: Part, target: ast.expr) -> list[Any]:  # Any: objects of the program
+    """What a name, an attribute, or an item of a dict with a constant key may hold."""
+    if not isinstance(target, ast.Subscript):
+        return objects_at(look, place, target)
+    key = constant(target.slice)
+    return [owner[key] for owner in objects_at(look, place, target.value) if isinstance(owner, dict) and key in owner]
+
+
 def _targets(node: ast.Assign) -> list[ast.expr]:
-    """What an assignment binds: names and attributes, alone or in a tuple."""
+    """What an assignment binds: names, attributes and items, alone or in a tuple."""
     if len(node.targets) != 1:
         return []
     target = node.targets[0]
     inner = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-    return [part for part in inner if isinstance(part, (ast.Name, ast.Attribute))]
+    return [part for part in inner if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript))]
 
 
 def _buffer(look: Look, place: Part, call: ast.Call, matrix: TorchTensor) -> tuple[str, ast.expr] | None:

@@ -279,6 +279,8 @@ MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0
           "graph": (GRAPH.format(holds="", read="adjacency"), (), "adjacency = adjacency.to_sparse_csr()"),
           "attribute": (GRAPH.format(holds="self.held = adjacency", read="model.held"), (),
                         "self.held = adjacency.to_sparse_csr()"),
+          "item": ("\ndata = {}\n" + GRAPH.format(holds="data['edges'] = adjacency", read="data['edges']"), (),
+                   "data['edges'] = adjacency.to_sparse_csr()"),
           "buffer": (GRAPH.format(holds='self.register_buffer("held", adjacency)', read="model.held"), (),
                      'self.register_buffer("held", adjacency.to_sparse_csr())')}
 
@@ -352,6 +354,25 @@ def test_a_fix_that_holds_was_compared_to_the_end_of_the_script(fix):
     places = [printed.err.find(one) for one in said]
     assert -1 not in places
     assert places == sorted(places)
+
+
+UNBOUND = '''
+held = [torch.rand(600, 600, generator=torch.Generator().manual_seed(0)).lt(0.005).float()]
+layer, things, labels = nn.Linear(8, 3), torch.rand(600, 8), torch.arange(600) % 3
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+for number in range(5):
+    loss = F.cross_entropy(held[0] @ layer(things), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+'''
+
+
+@pytest.mark.thorough
+def test_a_matrix_that_no_line_binds_is_left_with_what_to_do(fix, tmp_path):
+    _, printed = fix(UNBOUND)
+    assert "it was not tried: no line of the program binds it to a name; make it sparse where it is made" in printed.out
+    assert not (tmp_path / "train.patch").exists()
 
 
 def test_all_places_that_look_a_parameters_rows_up_are_in_its_patch(fix, tmp_path):

@@ -258,11 +258,33 @@ def test_a_matrix_that_every_step_multiplies_and_that_is_mostly_zero_is_told_in_
     (lambda torch: zeros(torch, sizes=(900, 300)), lambda matrix, weight: matrix[100:200] @ weight, 3),
     (lambda torch: zeros(torch).requires_grad_(), lambda matrix, weight: matrix @ weight, 3),
     (zeros, lambda matrix, weight: matrix @ weight, 1),
-    (zeros, lambda matrix, weight: (matrix.tanh() + matrix @ weight[:, :1]) @ weight, 4)],
-    ids=["full", "new in each step", "a piece of data", "trained", "one step", "other operators"])
-def test_a_matrix_that_is_full_new_trained_or_used_otherwise_gets_no_advice(torch, make, product, steps):
+    (zeros, lambda matrix, weight: (matrix.tanh() + matrix @ weight[:, :1]) @ weight, 4),
+    (zeros, lambda matrix, weight: matrix.roll(1, 0).copy_(matrix.mul_(2)) @ weight + matrix @ weight, 2)],
+    ids=["full", "new in each step", "a piece of data", "trained", "one step", "other operators", "written to"])
+def test_a_matrix_that_is_full_new_trained_written_to_or_used_otherwise_gets_no_advice(torch, make, product, steps):
     found, _ = multiplied(torch, lambda: make(torch), product, steps)
     assert found == []
+
+
+def test_what_else_is_done_with_a_matrix_is_why_no_sparse_one_is_advised(torch):
+    found, first = multiplied(torch, lambda: zeros(torch), lambda matrix, weight: matrix @ weight / matrix.sum(1, keepdim=True), 4)
+    assert found == []
+    assert "No sparse one is advised: the program also applies sum to it." in first.remedy
+
+
+def test_a_matrix_that_the_closure_of_an_optimizer_multiplies_is_told(torch):
+    weight, matrix = torch.rand(300, 8, requires_grad=True), zeros(torch)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (matrix @ weight).square().mean()
+        loss.backward()
+        return loss
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(3):
+            optimizer.step(closure)
+    assert [one.rule for one in prof.advice() if one.rule == "zero_operand"]
 
 
 def test_a_gradient_that_is_clipped_by_its_stored_values_is_that_of_the_usual_function(torch):

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-#: Files whose frames are left out of a script's traceback: this one, and those with which Python runs a script.
-HIDDEN_FILES = (__file__, "<frozen runpy>", runpy.__file__)
+#: Files whose frames are left out of a script's traceback: those of commands, and those with which Python runs a script.
+HIDDEN_FILES = (__file__, os.path.join(os.path.dirname(__file__), "fixes", "command.py"), "<frozen runpy>", runpy.__file__)
 
 #: The folder of what stands between a script and the operators of PyTorch.
 PROFILER = os.path.join(os.path.dirname(__file__), "profiler")
@@ -260,25 +260,25 @@ def run_script(script: str, arguments: list[str], module: bool = False) -> int:
             runpy.run_module(script, run_name="__main__", alter_sys=True)
         else:
             runpy.run_path(script, run_name="__main__")
-    except SystemExit as leaving:
-        return exit_status(leaving.code)
-    except KeyboardInterrupt:
-        print("\nInterrupted.", file=sys.stderr)
-        return INTERRUPTED
     except BaseException as error:
-        print_error(error)
-        return 1
+        return exit_status(error)
     finally:
         sys.argv, sys.path[0] = before
         sys.stdout.flush()
     return 0
 
 
-def exit_status(code: object) -> int:
-    """Return the exit status of ``sys.exit(code)``; a code other than an integer or None is printed, as Python does."""
-    if code is None or isinstance(code, int):
-        return int(code or 0)
-    print(code, file=sys.stderr)
+def exit_status(error: BaseException) -> int:
+    """Return the exit status of a script that raised ``error``, and print what Python would."""
+    if isinstance(error, SystemExit):
+        if error.code is None or isinstance(error.code, int):
+            return int(error.code or 0)
+        print(error.code, file=sys.stderr)
+    elif isinstance(error, KeyboardInterrupt):
+        print("\nInterrupted.", file=sys.stderr)
+        return INTERRUPTED
+    else:
+        print_error(error)
     return 1
 
 

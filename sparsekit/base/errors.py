@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 __all__ = [
     "AbsentImportError",
@@ -111,15 +111,16 @@ class UnknownNameError(SparsekitError, ValueError, AttributeError, AssertionErro
         import difflib  # imported by the first such error: `import sparsekit` stays fast
 
         names = sorted(known)
-        near = difflib.get_close_matches(str(name), names, n=3)
+        near = difflib.get_close_matches(name, names, n=3) if isinstance(name, str) else []
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(names)}."
-        return cls(f"There is no {kind} named {name!r}.", hint=hint)
+        return cls(f"There is no {kind} named {shown(name)}.", hint=hint)
 
     @classmethod
-    def check(cls, kind: str, name: object, known: Collection[str]) -> None:  # object: any name that a user gave
-        """Raise the error unless a name is known."""
-        if name not in known:
-            raise cls.of(kind, name, known)
+    def check(cls, kind: str, name: object, known: Iterable[str]) -> None:  # object: anything that a user gave
+        """Raise the error unless a name is a known one."""
+        names = tuple(known)
+        if not isinstance(name, str) or name not in names:
+            raise cls.of(kind, name, names)
 
 
 class AbsentNameError(UnknownNameError):

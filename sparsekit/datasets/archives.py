@@ -121,8 +121,8 @@ def _compressed(path: Path, stack: contextlib.ExitStack) -> IO[bytes]:
     for magic, opener in _OPENERS.items():
         if head.startswith(magic):
             return stack.enter_context(opener(raw))
-    found: IO[bytes] = raw
-    return found
+    file: IO[bytes] = raw
+    return file
 
 
 class _Entry(tarfile.TarInfo):
@@ -168,13 +168,13 @@ def parsed_once(raw: Path, digest: str, stem: str, refresh: bool, parse: Callabl
     kept = raw.with_name(f"{stem}.{FORMAT}-{digest[:16]}.params")
     if kept.exists() and not refresh:
         try:
-            found: dict[str, NDArray] = load(kept)
-            return found
+            arrays: dict[str, NDArray] = load(kept)
+            return arrays
         except DataFileError:
             kept.unlink()
-    made = parse()
-    save(kept, made)
-    return made
+    parsed = parse()
+    save(kept, parsed)
+    return parsed
 
 
 def unpack(path: Path, target: Path, member: str | None = None, limit: int | None = None) -> Path:

@@ -161,26 +161,26 @@ def load_books(features: int | None = None, target: str | Sequence[str] | None =
     (('others', 'Darwin'), 'csr', ('the', 'of', 'and'))
     """
     _check(features, counts)
-    found = read_books(authors)
-    present = [author for author in AUTHORS if author in {paragraph.author for paragraph in found}]
+    paragraphs = read_books(authors)
+    present = [author for author in AUTHORS if author in {paragraph.author for paragraph in paragraphs}]
     classes, names = _classes(present, target)
-    training, _, _ = split_books(found)
-    numbered = number_words([text for _, text in found])
+    training, _, _ = split_books(paragraphs)
+    numbered = number_words([text for _, text in paragraphs])
     matrix, vocabulary = count_words(numbered, features, pairs, counts, normalise)
-    label = np.array([classes[author] for author, _ in found], np.float32)
-    digests = [_digest(text, seed) for _, text in found]
-    order = np.array(sorted(range(len(found)), key=digests.__getitem__))
+    label = np.array([classes[author] for author, _ in paragraphs], np.float32)
+    digests = [_digest(text, seed) for _, text in paragraphs]
+    order = np.array(sorted(range(len(paragraphs)), key=digests.__getitem__))
     parts = [order[np.isin(order, training) == first] for first in (True, False)]
     train, test = (_part(matrix, label, rows) for rows in parts)
-    first, second = ([found[row] for row in rows] for rows in parts)
+    first, second = ([paragraphs[row] for row in rows] for rows in parts)
     return BookData(train, test, names, vocabulary, (first, second))
 
 
-def split_books(found: Sequence[Paragraph]) -> tuple[list[int], list[int], list[int]]:
+def split_books(paragraphs: Sequence[Paragraph]) -> tuple[list[int], list[int], list[int]]:
     """Numbers of the paragraphs for training, validation and testing: eight tenths of each book, the ninth, and the tenth."""
     parts: tuple[list[int], list[int], list[int]] = ([], [], [])
     for author in AUTHORS:
-        places = [number for number, paragraph in enumerate(found) if paragraph.author == author]
+        places = [number for number, paragraph in enumerate(paragraphs) if paragraph.author == author]
         cuts = [0, len(places) * 8 // 10, len(places) * 9 // 10, len(places)]
         for part, (start, stop) in zip(parts, itertools.pairwise(cuts), strict=True):
             part += places[start:stop]
@@ -229,5 +229,5 @@ def _part(matrix: CSR, label: Array, rows: Array) -> Part:
     lengths = np.diff(matrix.indptr)[rows]
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     entries = np.repeat(matrix.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
-    found = CSR(matrix.data[entries], matrix.indices[entries], indptr, (len(rows), matrix.shape[1]), check=False)
-    return Part(wrap(found, cpu()), label[rows])
+    chosen = CSR(matrix.data[entries], matrix.indices[entries], indptr, (len(rows), matrix.shape[1]), check=False)
+    return Part(wrap(chosen, cpu()), label[rows])

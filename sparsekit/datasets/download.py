@@ -87,8 +87,8 @@ def data_home(root: str | PathLike[str] | None = None) -> Path:
     try:
         if root is not None:
             return Path(root).expanduser()
-        if given := os.environ.get("SPARSEKIT_DATA"):
-            return Path(given).expanduser()
+        if folder := os.environ.get("SPARSEKIT_DATA"):
+            return Path(folder).expanduser()
         cache = os.environ.get("XDG_CACHE_HOME", "")
         return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "sparsekit"
     except RuntimeError as error:  # a user without a home folder
@@ -171,8 +171,8 @@ def retrieve(url: str, target: Path, sha1: str | None, retries: int, context: SS
         with tempfile.TemporaryDirectory(prefix=".download-", dir=target.parent) as folder:
             part = Path(folder) / "part"
             _download(source, part, False, retries, context)
-            if sha1 is not None and (found := digest_of(part, "sha1")) != sha1:
-                raise _mismatch(source, target, f"the SHA-1 {found}", sha1)
+            if sha1 is not None and (digest := digest_of(part, "sha1")) != sha1:
+                raise _mismatch(source, target, f"the SHA-1 {digest}", sha1)
             os.replace(part, target)
 
 
@@ -199,9 +199,9 @@ def check_url(url: str) -> None:
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects, as many as urllib allows, to http and https URLs only."""
 
-    def redirect_request(self, *given: Any) -> urllib.request.Request | None:
-        check_url(given[-1])
-        return super().redirect_request(*given)
+    def redirect_request(self, *arguments: Any) -> urllib.request.Request | None:
+        check_url(arguments[-1])
+        return super().redirect_request(*arguments)
 
 
 def opened(url: str, headers: dict[str, str], context: SSLContext | None) -> HTTPResponse:
@@ -224,8 +224,8 @@ def opened(url: str, headers: dict[str, str], context: SSLContext | None) -> HTT
                                                    **headers})
     opener = urllib.request.build_opener(_Redirects, urllib.request.HTTPSHandler(context=context))
     try:
-        found: HTTPResponse = opener.open(request, timeout=TIMEOUT)
-        return found
+        answer: HTTPResponse = opener.open(request, timeout=TIMEOUT)
+        return answer
     except ValueError as error:  # an invalid URL to which the server redirects
         raise DownloadError(f"{url} cannot be downloaded: {error}.", hint="download it by hand.") from error
 
@@ -306,10 +306,10 @@ def _write_record(path: Path, record: dict[str, Any]) -> None:
 def _read_record(path: Path) -> dict[str, Any]:
     """The contents of a JSON file; an empty dict if it is missing or damaged."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        contents = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, RecursionError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return contents if isinstance(contents, dict) else {}
 
 
 def _check(source: Source, path: Path, record: Path) -> str:
@@ -323,16 +323,16 @@ def _check(source: Source, path: Path, record: Path) -> str:
     for kind, expected in (("sha256", source.sha256), ("md5", source.md5)):
         if expected is not None and (other := digest_of(path, kind)) != expected:
             raise _mismatch(source, path, f"the {kind} {other}", f"{expected} as published")
-    known, found = first.get("sha256"), digest_of(path)
-    if known is not None and known != found:
-        raise _mismatch(source, path, f"the sha256 {found}", f"{known} as when it was first downloaded")
+    recorded, digest = first.get("sha256"), digest_of(path)
+    if recorded is not None and recorded != digest:
+        raise _mismatch(source, path, f"the sha256 {digest}", f"{recorded} as when it was first downloaded")
     trust = "published digest" if source.sha256 or source.md5 else "first download"
-    _write_record(record, {"url": source.url, "size": size, "sha256": found, "trust": trust, "changed": changed})
-    return found
+    _write_record(record, {"url": source.url, "size": size, "sha256": digest, "trust": trust, "changed": changed})
+    return digest
 
 
-def _mismatch(source: Source, path: Path, found: str, expected: str) -> DownloadError:
-    return DownloadError(f"{path} from {source.url} has {found}, not {expected}.",
+def _mismatch(source: Source, path: Path, actual: str, expected: str) -> DownloadError:
+    return DownloadError(f"{path} from {source.url} has {actual}, not {expected}.",
                          hint="the file is damaged or was changed; refresh=True, or overwrite=True, downloads it again.")
 
 
@@ -381,19 +381,19 @@ def _attempt(source: Source, part: Path, progress: bool, context: SSLContext | N
     with opened(source.url, headers, context) as answer:
         etag = answer.headers.get("ETag") or ""
         now = answer.headers.get("Last-Modified") if etag[:2] in ("", "W/") else etag
-        whole = None
+        announced_size = None
         if answer.status == 206:
-            found = re.fullmatch(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)", answer.headers.get("Content-Range", ""))
-            if not headers or found is None or int(found[1]) != start or (now is not None and now != validator):
+            content_range = re.fullmatch(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)", answer.headers.get("Content-Range", ""))
+            if not headers or content_range is None or int(content_range[1]) != start or (now is not None and now != validator):
                 part.unlink(missing_ok=True)  # another range, or a range of another file
                 raise http.client.HTTPException("the server did not send the range of bytes that was requested")
-            whole = None if found[3] == "*" else int(found[3])
+            announced_size = None if content_range[3] == "*" else int(content_range[3])
         elif answer.status == 200:
             start = 0
         else:
             raise http.client.HTTPException(f"the server answers {answer.status}")
         length = announced(answer)
-        total = whole if whole is not None else None if length is None else start + length
+        total = announced_size if announced_size is not None else None if length is None else start + length
         _check_room(source, part, total, start)
         _write_record(state, {"url": source.url, "validator": now})
         most = (total if total is not None else source.size if source.size is not None else LARGEST) - start

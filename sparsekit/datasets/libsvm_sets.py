@@ -59,9 +59,9 @@ LIBSVM_SETS = {
 
 def _chosen(name: str, split: str) -> tuple[LibSVMSet, tuple[str, str | None, int | None]]:
     UnknownNameError.check("LIBSVM data set", name, LIBSVM_SETS)
-    found = LIBSVM_SETS[name]
-    UnknownNameError.check(f"part of {name}", split, found.splits)
-    return found, found.splits[split]
+    facts = LIBSVM_SETS[name]
+    UnknownNameError.check(f"part of {name}", split, facts.splits)
+    return facts, facts.splits[split]
 
 
 def _raw(name: str, split: str, root: str | PathLike[str] | None, site: str, progress: bool,
@@ -147,12 +147,12 @@ def fetch_libsvm(name: str, split: str = "train", root: str | PathLike[str] | No
 
     def parse() -> dict[str, Any]:
         with open_member(raw, member) as text:
-            found = LibSVMReader(text, zero_based=False).read()
-        if rows is not None and len(found) != rows:
-            raise DataFileError(f"{raw} has {len(found):,} rows, but the {split} part of {name} has {rows:,}.",
+            rows_read = LibSVMReader(text, zero_based=False).read()
+        if rows is not None and len(rows_read) != rows:
+            raise DataFileError(f"{raw} has {len(rows_read):,} rows, but the {split} part of {name} has {rows:,}.",
                                 hint="the download is incomplete or the file has changed; refresh=True downloads it again.")
-        width = max(facts.features, int(found.indices.max(initial=-1)) + 1)
-        return {"data": wrap(found.csr(width), cpu()), "label": wrap(np.asarray(found.labels, np.float32), cpu())}
+        width = max(facts.features, int(rows_read.indices.max(initial=-1)) + 1)
+        return {"data": wrap(rows_read.csr(width), cpu()), "label": wrap(np.asarray(rows_read.labels, np.float32), cpu())}
 
     parts = parsed_once(raw, digest, f"{name}.{split}", refresh, parse)
     return Part(parts["data"], parts["label"].asnumpy())

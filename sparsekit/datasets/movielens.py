@@ -72,8 +72,8 @@ class Ratings(NamedTuple):
             raise DataFileError("The data contain two ratings of one movie by one user.",
                                 hint="remove all but one rating of each pair.")
         indptr = np.searchsorted(user, np.arange(users + 1))
-        found: CSRNDArray = wrap(CSR(self.rating[order], item, indptr, (users, items)), cpu())
-        return found
+        ratings: CSRNDArray = wrap(CSR(self.rating[order], item, indptr, (users, items)), cpu())
+        return ratings
 
 
 class MovieLens(NamedTuple):
@@ -164,16 +164,16 @@ def _table(archive: Path, digest: str, edition: _Edition, refresh: bool) -> tupl
         columns = [np.ascontiguousarray(table[:, place], np.float32 if place == 2 else np.int64) for place in range(4)]
         return {name: wrap(column, cpu()) for name, column in zip(Ratings._fields, columns, strict=True)}
 
-    found = parsed_once(archive, digest, archive.stem, refresh, parse)
-    return tuple(found[name].asnumpy() for name in Ratings._fields)
+    arrays = parsed_once(archive, digest, archive.stem, refresh, parse)
+    return tuple(arrays[name].asnumpy() for name in Ratings._fields)
 
 
 def _numbers(text: IO[bytes], name: str) -> Array:
     """Parse lines of four numbers, separated by tabs, commas or pairs of colons, and skip a header line."""
-    blocks, rest = [], b""
+    blocks, unfinished = [], b""
     while True:
         block = text.read(1 << 22)
-        rest, lines = _split(rest + block, not block)
+        unfinished, lines = _split(unfinished + block, not block)
         if lines.startswith(b"userId"):
             lines = lines[lines.index(b"\n") + 1:]
         if lines.strip():
@@ -192,9 +192,9 @@ def _parsed(lines: bytes, name: str) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)  # numpy's warning about text that is not a number
         try:
-            found = np.fromstring(lines, np.float64, sep=" ")
+            numbers = np.fromstring(lines, np.float64, sep=" ")
         except (DeprecationWarning, ValueError):
-            found = np.empty(1)
-    if found.size != 4 * (lines.count(b"\n") + (not lines.endswith(b"\n"))):
+            numbers = np.empty(1)
+    if numbers.size != 4 * (lines.count(b"\n") + (not lines.endswith(b"\n"))):
         raise DataFileError(f"{name} contains lines that are not ratings.", hint="refresh=True downloads it again.")
-    return found.reshape(-1, 4)
+    return numbers.reshape(-1, 4)

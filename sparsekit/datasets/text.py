@@ -31,12 +31,12 @@ RUN = 3
 
 def split_tokens(text: str) -> list[str]:
     """Words, numbers and symbols of a text in lower case, with ``"<eos>"`` at the end of each nonblank line."""
-    found: list[str] = []
+    words: list[str] = []
     for line in text.lower().splitlines():
-        tokens = [one.group()[:RUN] if one.group(1) else one.group() for one in _TOKEN.finditer(line)]
+        tokens = [match.group()[:RUN] if match.group(1) else match.group() for match in _TOKEN.finditer(line)]
         if tokens:
-            found += [*tokens, END]
-    return found
+            words += [*tokens, END]
+    return words
 
 
 class Vocabulary:
@@ -153,8 +153,8 @@ def load_book_tokens(size: int | None = 10_000, least: int = 2, authors: Sequenc
     >>> data.vocabulary.to_tokens(data.train[:6]), len(data.vocabulary)
     (['it', 'is', 'a', 'truth', '<unk>', '<unk>'], 1000)
     """
-    found = read_books(authors)
-    parts = [[token for number in part for token in split_tokens(found[number].text)] for part in split_books(found)]
+    paragraphs = read_books(authors)
+    parts = [[token for number in part for token in split_tokens(paragraphs[number].text)] for part in split_books(paragraphs)]
     vocabulary = Vocabulary(parts[0], size, least)
     train, validation, test = map(vocabulary.to_indices, parts)
     return TextData(train, validation, test, vocabulary)

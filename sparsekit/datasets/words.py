@@ -118,5 +118,5 @@ def _mix(values: Array) -> Array:
     """Mix the bits of each uint64 (the finalizer of splitmix64); overflow is intended."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: Array = values ^ (values >> np.uint64(31))
-    return found
+    mixed: Array = values ^ (values >> np.uint64(31))
+    return mixed

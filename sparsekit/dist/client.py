@@ -105,7 +105,8 @@ class Client:
 
     # calls
 
-    def ask(self, requests: Sequence[Request], timeout: float | None = None, what: str = "") -> list[Any]:  # Any: as methods say
+    # Any: as methods say
+    def ask(self, requests: Sequence[Request], timeout: float | None = None, subject: str = "") -> list[Any]:
         """Call methods of servers, and wait for their answers.
 
         Raises
@@ -119,21 +120,21 @@ class Client:
         start, warn_at = self._clock(), self.warn_after
         sent = self.transport.send(requests)
         while True:
-            rest = start + min(timeout, warn_at) - self._clock()
+            left = start + min(timeout, warn_at) - self._clock()
             try:
-                answers = self.transport.results(sent, max(rest, 0.001))
+                answers = self.transport.results(sent, max(left, 0.001))
                 break
             except TimeoutError as error:
                 if isinstance(error, DistError):
                     raise
             waited = self._clock() - start
-            said, about = self._why(requests, waited, what)
+            said, about = self._why(requests, waited, subject)
             if waited >= timeout:
                 raise WaitTimeoutError(said, hint="a worker that has fewer batches than others calls leave() after its last; "
                                        "timeout= changes how long the others wait.", rank=self.rank, **about)
             log.warning("%s", said)
             warn_at *= 2
-        if any(one is None for one in answers):
+        if any(answer is None for answer in answers):
             raise ReplacedError
         for fine, value in answers:
             if not fine:
@@ -142,34 +143,34 @@ class Client:
                 raise value
         return [value for _, value in answers]
 
-    def _why(self, requests: Sequence[Request], waited: float, what: str) -> tuple[str, dict[str, Any]]:  # Any: key and step
+    def _why(self, requests: Sequence[Request], waited: float, subject: str) -> tuple[str, dict[str, Any]]:  # Any: key and step
         """For whom this worker waits, in words, and the key and the step."""
         servers = sorted({index for index, _, _ in requests})
         answers = self._answers(servers, PATIENCE)
         reasons = [Waited(*told) for fine, told in filter(None, answers.values()) if fine and told is not None]
         if reasons:
             first = reasons[0]
-            ranks = sorted({rank for one in reasons for rank in one.ranks})
+            ranks = sorted({rank for wait in reasons for rank in wait.ranks})
             if waited >= self.timeout:
                 for rank in ranks:
                     self._waited[rank] += waited
-            place = what or (f"step {first.step}" if first.key is None else f"key {first.key!r}, step {first.step}")
+            place = subject or (f"step {first.step}" if first.key is None else f"key {first.key!r}, step {first.step}")
             named = f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
             text = f"Rank {self.rank} has waited {waited:.0f} s for {named} ({place})."
             return text, {"key": first.key, "step": first.step}
         late = [index for index in servers if index not in answers] or servers
         named = f"server{'s' * (len(late) > 1)} {', '.join(map(str, late))}"
-        return f"Rank {self.rank} has waited {waited:.0f} s for {named} to answer {what or requests[0][1]!r}.", {}
+        return f"Rank {self.rank} has waited {waited:.0f} s for {named} to answer {subject or requests[0][1]!r}.", {}
 
     def _answers(self, servers: Iterable[int], seconds: float) -> dict[int, Any]:  # Any: as ``Server.call`` gives
         """For whom this worker waits, as those servers say that answer in time."""
-        found = {}
+        answers = {}
         for index, sent in [(index, self.transport.send([(index, "why", (self.rank,))])) for index in servers]:
             with contextlib.suppress(TimeoutError, DistError):
-                found[index] = self.transport.results(sent, seconds)[0]
-        return found
+                answers[index] = self.transport.results(sent, seconds)[0]
+        return answers
 
-    def _call(self, requests: Sequence[Request], what: str = "") -> list[Any]:  # Any: as ``ask``
+    def _call(self, requests: Sequence[Request], subject: str = "") -> list[Any]:  # Any: as ``ask``
         """``ask``, counted, and noted where a profiler records."""
         self._counts["calls"] += 1
         self._counts["round_trips"] += 1
@@ -177,19 +178,19 @@ class Client:
         sink, began = self._notes.begin(self.timeout)
         start = self._clock()
         try:
-            replies = self.ask(requests, None, what)
+            replies = self.ask(requests, None, subject)
         finally:
             self._seconds += self._clock() - start
         self._counts["bytes_received"] += sum(payload_bytes(reply) for reply in replies)
         self._notes.end(sink, began, requests, replies)
         return replies
 
-    def _meet(self, what: str, brought: Sequence[Any], name: str = "") -> list[Any]:  # Any: as the meeting says
+    def _meet(self, kind: str, brought: Sequence[Any], name: str = "") -> list[Any]:  # Any: as the meeting says
         """Meet all other workers on the servers."""
         self.flush()
-        self._meetings[what] = number = self._meetings.get(what, 0) + 1
-        return self._call([(shard, "meet", (self.rank, what, number, one)) for shard, one in enumerate(brought)],
-                          name or f"{what} {number}")
+        self._meetings[kind] = number = self._meetings.get(kind, 0) + 1
+        return self._call([(shard, "meet", (self.rank, kind, number, share)) for shard, share in enumerate(brought)],
+                          name or f"{kind} {number}")
 
     # values
 
@@ -251,10 +252,10 @@ class Client:
         return parts
 
     def _partition(self, key: Key) -> Partition:
-        found = self._partitions.get(key)
-        if found is None:
-            found = self._partitions[key] = Partition(key, self.spec(key), self.shards)
-        return found
+        partition = self._partitions.get(key)
+        if partition is None:
+            partition = self._partitions[key] = Partition(key, self.spec(key), self.shards)
+        return partition
 
     # pushes
 
@@ -303,13 +304,13 @@ class Client:
             If the array does not fit.
         """
         spec, step = self.spec(key), self.step(key) + (verb == "pushes")
-        found: dict[str, tuple[object, object]] = {"shape": (tuple(shape), spec.shape)}
+        compared: dict[str, tuple[object, object]] = {"shape": (tuple(shape), spec.shape)}
         if dtype is not None:
-            found["element type"] = np.dtype(dtype), np.dtype(spec.dtype)  # type: ignore[call-overload]
-        for what, (got, wanted) in found.items():
+            compared["element type"] = np.dtype(dtype), np.dtype(spec.dtype)  # type: ignore[call-overload]
+        for aspect, (got, wanted) in compared.items():
             if got != wanted:
-                raise MismatchError(f"Rank {self.rank} {verb} an array of {what} {got} for key {key!r} at step {step}, but the "
-                                    f"value has {what} {wanted}.", rank=self.rank, key=key, step=step,
+                raise MismatchError(f"Rank {self.rank} {verb} an array of {aspect} {got} for key {key!r} at step {step}, but the "
+                                    f"value has {aspect} {wanted}.", rank=self.rank, key=key, step=step,
                                     hint="use arrays of the shape and type that the key was initialized with.")
 
     def flush(self) -> None:
@@ -341,19 +342,19 @@ class Client:
             pulls: list[list[tuple[Pull, int, Any]]] = [[] for _ in range(self.shards)]  # Any: places, an array or a slice
             for number, (key, rows) in enumerate(wanted):
                 cut = self._partition(key)
-                for shard, local, places in ((one, None, None) for one in cut.holders) if rows is None else cut.split(rows):
+                for shard, local, places in ((holder, None, None) for holder in cut.holders) if rows is None else cut.split(rows):
                     if local is None or len(local):
                         pulls[shard].append((Pull(key, self.step(key), local), number, places))
             answers = self._exchange([tuple(pull for pull, _, _ in some) for some in pulls])
-            found = [np.empty(self.spec(key).shape if rows is None else (len(rows), *self.spec(key).shape[1:]),
-                              self.spec(key).dtype) for key, rows in wanted]
+            arrays = [np.empty(self.spec(key).shape if rows is None else (len(rows), *self.spec(key).shape[1:]),
+                               self.spec(key).dtype) for key, rows in wanted]
             for shard, some in enumerate(pulls):
                 for (_, number, places), values in zip(some, answers[shard] if some else (), strict=True):
                     if places is None:
-                        self._partition(wanted[number][0]).put(found[number], shard, values)
+                        self._partition(wanted[number][0]).put(arrays[number], shard, values)
                     else:
-                        found[number][places] = values
-            return found
+                        arrays[number][places] = values
+            return arrays
 
     def _exchange(self, pulls: Sequence[tuple[Pull, ...]], leaves: bool = False) -> dict[int, tuple[Array, ...]]:
         """Send what is held to all servers, and ask for values of some."""
@@ -435,11 +436,11 @@ class Client:
             self.flush()
             replies = self.ask([(shard, "resume", (self.rank,)) for shard in range(self.shards)], None, "the snapshot")
             self._capture = capture
-            found = replies[self.rank % self.shards]
-            if found is None:
+            reply = replies[self.rank % self.shards]
+            if reply is None:
                 self.begun_at = self.steps
                 return None
-            self.begun_at, text, arrays = found
+            self.begun_at, text, arrays = reply
             *self._after, state = decoded(json.loads(text), arrays, KEPT)
             self._marked_at = self._clock()
             if not skips:
@@ -561,7 +562,7 @@ class Client:
         """The processes of the servers."""
         with self._lock:
             told = self.ask([(shard, "process", ()) for shard in range(self.shards)], None, "the servers")
-        return [ServerProcess(index, *one) for index, one in enumerate(told)]
+        return [ServerProcess(index, *process) for index, process in enumerate(told)]
 
     def profiles(self) -> list[Any]:  # Any: plain data
         """What each server tells of what it did, as plain data."""

@@ -102,7 +102,7 @@ class PartFile:
     def __init__(self, path: Path, about: str, layouts: Sequence[Layout]) -> None:
         self.path = path
         self._checksums: list[int] = []
-        self._header = json.dumps({"about": about, "layouts": [list(one) for one in layouts]}).encode()
+        self._header = json.dumps({"about": about, "layouts": [list(layout) for layout in layouts]}).encode()
         self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o644)
         try:
             self._write(len(self._header).to_bytes(8, "little") + self._header)
@@ -118,9 +118,9 @@ class PartFile:
     def chunk(self, arrays: Sequence[Array]) -> None:
         """Write a chunk, and remember its checksum."""
         checksum = 0
-        for one in arrays:
-            if one.size:
-                data = bytes_of(one)
+        for array in arrays:
+            if array.size:
+                data = bytes_of(array)
                 checksum = crc32(data, checksum)
                 self._write(data)
         self._checksums.append(checksum)
@@ -156,9 +156,9 @@ def read_part(folder: Path, told: dict[str, Any]) -> Iterator[Any]:  # Any: JSON
             header = file.read(min(int.from_bytes(file.read(8), "little"), size))
             if zlib.crc32(header) != told["header"]:
                 raise _damaged(path, "has a header with a wrong checksum")
-            found, checksums = json.loads(header), iter(told["chunks"])
-            yield found["about"]
-            for layout in (Layout(*one) for one in found["layouts"]):
+            described, checksums = json.loads(header), iter(told["chunks"])
+            yield described["about"]
+            for layout in (Layout(*listed) for listed in described["layouts"]):
                 for first in layout.firsts():
                     yield layout, first, _read_chunk(file, path, layout, first, next(checksums))
     except OSError as error:
@@ -166,17 +166,17 @@ def read_part(folder: Path, told: dict[str, Any]) -> Iterator[Any]:  # Any: JSON
 
 
 def _read_chunk(file: BufferedReader, path: Path, layout: Layout, first: int, wanted: int) -> list[Array]:
-    count, checksum, found = min(layout.per, layout.rows - first), 0, []
+    count, checksum, arrays = min(layout.per, layout.rows - first), 0, []
     for dtype, shape in layout.arrays:
         rows = np.empty((count, *shape[1:]), dtype)
         data = bytes_of(rows)
         if file.readinto(data) != len(data):
             raise _damaged(path, "ends too early")
         checksum = crc32(data, checksum) if len(data) else checksum
-        found.append(rows)
+        arrays.append(rows)
     if checksum != wanted:
         raise _damaged(path, f"has a wrong checksum in rows {first} to {first + count} of {layout.name}")
-    return found
+    return arrays
 
 
 def _damaged(path: Path, why: str) -> DamagedError:
@@ -228,14 +228,14 @@ class Snapshots:
         LostDataError
             If there are snapshots, and none is whole.
         """
-        whole, damaged = self._manifests()
-        usable = [one for one in whole if one["path"] not in self._refused]
+        manifests, damaged = self._manifests()
+        usable = [manifest for manifest in manifests if manifest["path"] not in self._refused]
         if not usable and (damaged or self._refused):
             names = ", ".join(sorted({*damaged, *self._refused}))
             raise LostDataError(f"No snapshot in {self.folder} is whole; damaged: {names}.",
                                 hint="restore the files, or begin anew in another folder.")
         warnings = [f"The snapshot {path} is damaged, and is not used." for path in damaged]
-        stray = self._strays(whole)
+        stray = self._strays(manifests)
         if stray and not usable:
             warnings.append(f"{self.folder} has parts of snapshots, but no manifest: the run begins anew.")
         for _, path in stray:
@@ -279,30 +279,30 @@ class Snapshots:
 
     def _manifests(self) -> tuple[list[dict[str, Any]], list[str]]:  # Any: JSON
         """Manifests that are whole, the newest first, and the names of those that are not."""
-        whole, damaged = [], []
-        places = [(tuple(map(int, found.groups())), path) for path in self.folder.glob("step-*.json")
-                  if (found := _MANIFEST.fullmatch(path.name))]
+        manifests, damaged = [], []
+        places = [(tuple(map(int, match.groups())), path) for path in self.folder.glob("step-*.json")
+                  if (match := _MANIFEST.fullmatch(path.name))]
         for _, path in sorted(places, reverse=True):
             try:
                 checksum, body = json.loads(path.read_text())
                 if checksum != zlib.crc32(body.encode()):
                     raise ValueError
-                whole.append({**json.loads(body), "path": str(path)})
+                manifests.append({**json.loads(body), "path": str(path)})
             except (ValueError, TypeError, AttributeError, OSError):
                 damaged.append(str(path))
-        return whole, damaged
+        return manifests, damaged
 
     def _remove_older(self, keep: int = 2) -> None:
         """Remove all but the newest snapshots, and older parts that belong to none."""
-        whole, _ = self._manifests()
-        for old in whole[keep:]:
+        manifests, _ = self._manifests()
+        for old in manifests[keep:]:
             os.unlink(old["path"])
-        for step, path in self._strays(whole[:keep]):
+        for step, path in self._strays(manifests[:keep]):
             if step < self.last:
                 path.unlink(missing_ok=True)
 
-    def _strays(self, whole: Sequence[dict[str, Any]]) -> list[tuple[int, Path]]:  # Any: JSON
+    def _strays(self, manifests: Sequence[dict[str, Any]]) -> list[tuple[int, Path]]:  # Any: JSON
         """Parts that belong to none of these snapshots, with their steps."""
-        named = {part["file"] for one in whole for part in one["parts"]}
-        return [(int(found[1]), path) for path in self.folder.glob("step-*.part-*")
-                if (found := _PART.fullmatch(path.name)) and path.name not in named]
+        named = {part["file"] for manifest in manifests for part in manifest["parts"]}
+        return [(int(match[1]), path) for path in self.folder.glob("step-*.part-*")
+                if (match := _PART.fullmatch(path.name)) and path.name not in named]

@@ -43,18 +43,18 @@ def end_marked(mark: str) -> bool:
     """
     import psutil  # which is installed with Ray, and may be missing where Ray is
 
-    found = False
-    for one in psutil.process_iter():
+    any_marked = False
+    for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):  # it has ended, or is another user's
-            if one.pid == os.getpid():
+            if process.pid == os.getpid():
                 continue
-            environment = one.environ()
+            environment = process.environ()
             if environment.get(MARK) == mark:
-                found = True
-                one.kill()  # the process that was looked at: psutil notices if its number is used again
-            elif not environment and not one.cmdline() and one.exe():
-                found = True
-    return found
+                any_marked = True
+                process.kill()  # the process that was looked at: psutil notices if its number is used again
+            elif not environment and not process.cmdline() and process.exe():
+                any_marked = True
+    return any_marked
 
 
 def end_all(mark: str) -> None:
@@ -74,7 +74,7 @@ def free_ports(count: int) -> list[int]:
     """Ports of the loopback interface that nobody uses now."""
     with contextlib.ExitStack() as held:
         places = [held.enter_context(socket.create_server((LOOPBACK, 0))) for _ in range(count)]
-        return [int(one.getsockname()[1]) for one in places]
+        return [int(server.getsockname()[1]) for server in places]
 
 
 def started(folder: str, options: Sequence[str]) -> dict[str, str]:

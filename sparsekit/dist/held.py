@@ -35,8 +35,8 @@ def store_of(rows: Array | None, values: Array, shape: tuple[int, ...]) -> Weigh
 def rows_of(array: NDArray) -> Array:
     """The values of an array, those of its stored rows if it is row_sparse."""
     store = array._store
-    found: Array = store.data if isinstance(store, RowSparse) else store
-    return found
+    values: Array = store.data if isinstance(store, RowSparse) else store
+    return values
 
 
 def total_of(parts: Sequence[Push], shape: tuple[int, ...]) -> NDArray:
@@ -54,12 +54,12 @@ GRAIN = 1 << 20
 
 def _gathered(values: Array, rows: Array) -> Array:
     """Rows of an array, which are below its length; many are copied in threads."""
-    found = np.empty((rows.shape[0], *values.shape[1:]), values.dtype)
-    if found.nbytes < 2 * GRAIN:
-        return np.take(values, rows, axis=0, out=found, mode="clip")  # without it, numpy would fill a second array
-    in_threads(lambda start, stop: np.take(values, rows[start:stop], axis=0, out=found[start:stop], mode="clip"),
-               rows.shape[0], GRAIN * rows.shape[0] // found.nbytes)
-    return found
+    gathered = np.empty((rows.shape[0], *values.shape[1:]), values.dtype)
+    if gathered.nbytes < 2 * GRAIN:
+        return np.take(values, rows, axis=0, out=gathered, mode="clip")  # without it, numpy would fill a second array
+    in_threads(lambda start, stop: np.take(values, rows[start:stop], axis=0, out=gathered[start:stop], mode="clip"),
+               rows.shape[0], GRAIN * rows.shape[0] // gathered.nbytes)
+    return gathered
 
 
 class Held:

@@ -202,19 +202,19 @@ class Results(list[Any]):  # Any: what the function of a run returns
 
 def profiled(program: Callable[[], object]) -> tuple[Any, bytes]:  # object, Any: whatever the function returns
     """Run a worker's function under a profiler, and send what its stores hold; its result and the trace."""
-    def whole() -> object:  # object: as above
+    def run_and_finish() -> object:  # object: as above
         result = program()
         finish()
         return result
 
-    found: tuple[Any, bytes] = displays.call("traced", whole)  # Any: as above
-    return found
+    traced: tuple[Any, bytes] = displays.call("traced", run_and_finish)  # Any: as above
+    return traced
 
 
-def gathered(found: list[tuple[Any, bytes]], told: list[Any]) -> Results:  # Any: results, and plain data of servers
+def gathered(pairs: list[tuple[Any, bytes]], told: list[Any]) -> Results:  # Any: results, and plain data of servers
     """The results, with one profile of what all workers and servers did."""
-    results = Results(result for result, _ in found)
-    results.profile = displays.call("merged", [trace for _, trace in found], told)
+    results = Results(result for result, _ in pairs)
+    results.profile = displays.call("merged", [trace for _, trace in pairs], told)
     return results
 
 
@@ -236,14 +236,14 @@ def job_folder(folder: Place | None, resume: bool | Place | None, snaps: bool = 
     for left in left_behind(Path(tempfile.gettempdir()), f"{JOB}*"):
         shutil.rmtree(left, ignore_errors=True)
     if folder is not None:
-        with locked(Path(folder).resolve()) as found:
-            there = any(found.glob("step-*.json"))
+        with locked(Path(folder).resolve()) as job_path:
+            there = any(job_path.glob("step-*.json"))
             if resume is True and not there:
-                raise DataFileError(f"There is no run to continue in {found}.", hint="leave out resume= to start one.")
+                raise DataFileError(f"There is no run to continue in {job_path}.", hint="leave out resume= to start one.")
             if resume is False and there:
-                raise DistError(f"There is a run in {found} already.",
+                raise DistError(f"There is a run in {job_path} already.",
                                 hint="leave out resume= to continue it, or choose another folder.")
-            yield str(found)
+            yield str(job_path)
     elif snaps:
         with tempfile.TemporaryDirectory(prefix=JOB, dir=within) as temporary, locked(Path(temporary)):
             yield temporary
@@ -394,8 +394,8 @@ def servers(job: str | None = None) -> list[ServerProcess]:
     """
     if job is None:
         return client_here().processes()
-    found: list[ServerProcess] = engine().servers_of(_joined(job))
-    return found
+    processes: list[ServerProcess] = engine().servers_of(_joined(job))
+    return processes
 
 
 @_named
@@ -425,8 +425,8 @@ def stop_servers(job: str) -> int:
     >>> mx.dist.stop_servers("job")                                      # doctest: +SKIP
     2
     """
-    found: int = engine().stop_keeper(_joined(job))
-    return found
+    count: int = engine().stop_keeper(_joined(job))
+    return count
 
 
 def _joined(job: object) -> str:
@@ -485,32 +485,32 @@ class Script:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of ``sparsekit launch``."""
-    found = argparse.ArgumentParser(
+    command = argparse.ArgumentParser(
         prog="sparsekit launch", description="Run a script in several processes that train one model together.")
-    found.add_argument("-n", "--workers", type=int, default=2, metavar="N", help="workers that run the script (default: 2)")
-    found.add_argument("-s", "--servers", type=int, default=2, metavar="N", help="servers that keep the values (default: 2)")
-    found.add_argument("--address", help="address of a running Ray cluster, or auto (default: a cluster of this command alone)")
-    found.add_argument("--folder", type=Path, help="where snapshots are written; the same folder continues a job that was "
-                       "interrupted (default: a temporary one)")
-    found.add_argument("--every", type=int, metavar="N", help="steps between two snapshots (default: --seconds)")
-    found.add_argument("--seconds", type=float, default=30.0, metavar="S", help="seconds between two snapshots (default: 30)")
-    found.add_argument("--staleness", type=int, metavar="N", help="steps that a worker may be ahead of the slowest (async)")
-    found.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="longest wait (default: 120)")
-    found.add_argument("--restarts", type=int, default=3, metavar="N",
-                       help="how often the run goes back to one snapshot (default: 3)")
-    found.add_argument("script", metavar="SCRIPT", help="Python script to run")
-    found.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
-    return found
+    command.add_argument("-n", "--workers", type=int, default=2, metavar="N", help="workers that run the script (default: 2)")
+    command.add_argument("-s", "--servers", type=int, default=2, metavar="N", help="servers that keep the values (default: 2)")
+    command.add_argument("--address", help="address of a running Ray cluster, or auto (default: a cluster of this command alone)")
+    command.add_argument("--folder", type=Path, help="where snapshots are written; the same folder continues a job that was "
+                         "interrupted (default: a temporary one)")
+    command.add_argument("--every", type=int, metavar="N", help="steps between two snapshots (default: --seconds)")
+    command.add_argument("--seconds", type=float, default=30.0, metavar="S", help="seconds between two snapshots (default: 30)")
+    command.add_argument("--staleness", type=int, metavar="N", help="steps that a worker may be ahead of the slowest (async)")
+    command.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="longest wait (default: 120)")
+    command.add_argument("--restarts", type=int, default=3, metavar="N",
+                         help="how often the run goes back to one snapshot (default: 3)")
+    command.add_argument("script", metavar="SCRIPT", help="Python script to run")
+    command.add_argument("arguments", nargs=argparse.REMAINDER, help="everything after SCRIPT is passed to it")
+    return command
 
 
 def main(argv: Sequence[str]) -> int:
     """Run ``sparsekit launch``, and return 0, or 1 if a worker has failed."""
-    given = vars(parser().parse_args(argv))
-    path, arguments = Path(given.pop("script")), tuple(given.pop("arguments"))
+    options = vars(parser().parse_args(argv))
+    path, arguments = Path(options.pop("script")), tuple(options.pop("arguments"))
     if not path.is_file():
         raise DataFileError(f"There is no script {path}.", hint="put options before the script: launch -n 2 SCRIPT")
     try:
-        run(Script(str(path.resolve()), arguments, str(Path.cwd())), **given)
+        run(Script(str(path.resolve()), arguments, str(Path.cwd())), **options)
     except LostWorkerError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -69,8 +69,8 @@ class Setup(NamedTuple):
             If they are not.
         """
         for name, least in (("workers", 1), ("servers", 1), ("every", 1), ("staleness", 0)):
-            if (given := getattr(self, name)) is not None or name in ("workers", "servers"):
-                whole(name, given, least, error=DistError)
+            if (count := getattr(self, name)) is not None or name in ("workers", "servers"):
+                whole(name, count, least, error=DistError)
         for name, limit in {"seconds": self.seconds, "timeout": self.timeout, **limits}.items():
             if limit is not None or name != "seconds":
                 number(name, limit, "a number of seconds above 0", lambda value: value > 0, f"{name}=60, for example.", DistError)

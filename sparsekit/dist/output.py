@@ -48,15 +48,15 @@ class Outputs:
 
     def show(self, last: bool = False) -> None:
         """Print the lines that are complete; with ``last`` what follows them, too."""
-        for found in self._files:
-            rank, ending, path = found
-            if not path.exists() or path.stat().st_size == self._shown[found]:
+        for file_of_rank in self._files:
+            rank, ending, path = file_of_rank
+            if not path.exists() or path.stat().st_size == self._shown[file_of_rank]:
                 continue
             with path.open("rb") as file:
-                file.seek(self._shown[found])
+                file.seek(self._shown[file_of_rank])
                 new = file.read()
             lines = new.split(b"\n") if last else new.split(b"\n")[:-1]
-            self._shown[found] += len(new) if last else new.rfind(b"\n") + 1
+            self._shown[file_of_rank] += len(new) if last else new.rfind(b"\n") + 1
             stream = sys.stderr if ending == "err" else sys.stdout
             stream.write("".join(f"[rank {rank}] {line.decode(errors='replace')}\n" for line in lines
                                  if not line.startswith(FROM_RAY)))

@@ -104,9 +104,9 @@ class Partition:
             self.block = int(number)
         self.blocks = -(-self.rows // self.block)
         first = int(self._begins(np.zeros(1, np.int64))[0])
-        rounds, rest = divmod(self.rows, self.block * shards)
+        rounds, remainder = divmod(self.rows, self.block * shards)
         last = int(self._begins(np.array([rounds]))[0])
-        self._counts = [rounds * self.block + min(max(rest - (shard - last) % shards * self.block, 0), self.block)
+        self._counts = [rounds * self.block + min(max(remainder - (shard - last) % shards * self.block, 0), self.block)
                         for shard in range(shards)]
         self._split: tuple[Array, list[Part]] | None = None
         self.holders = tuple(sorted((first + place) % shards for place in range(min(max(1, self.blocks), shards))))
@@ -116,8 +116,8 @@ class Partition:
         if self._first is not None:
             return np.full(rounds.shape, self._first)
         spread = rounds.astype(np.uint64) * GOLDEN + np.uint64(self._seed << 32)
-        found: Array = ((spread >> HALF) * np.uint64(self.shards) >> HALF).astype(np.int64)
-        return found
+        shards: Array = ((spread >> HALF) * np.uint64(self.shards) >> HALF).astype(np.int64)
+        return shards
 
     def count(self, shard: int) -> int:
         """Number of rows that a server holds."""
@@ -131,13 +131,13 @@ class Partition:
         """Numbers of the blocks that a server holds, ascending; only the last block of all may have fewer rows."""
         rounds = np.arange(-(-self.blocks // self.shards))
         numbers: Array = rounds * self.shards + (shard - self._begins(rounds)) % self.shards
-        found: Array = numbers[numbers < self.blocks]
-        return found
+        own: Array = numbers[numbers < self.blocks]
+        return own
 
     def rows_of(self, shard: int) -> Array:
         """The rows that a server holds, ascending."""
-        found = (self.blocks_of(shard)[:, None] * self.block + np.arange(self.block)).reshape(-1)
-        return found[:self.count(shard)]
+        rows = (self.blocks_of(shard)[:, None] * self.block + np.arange(self.block)).reshape(-1)
+        return rows[:self.count(shard)]
 
     def split(self, rows: Array) -> list[Part]:
         """Ascending rows by the servers that hold them; every holder gets a part, of no rows perhaps.
@@ -165,11 +165,11 @@ class Partition:
         rounds = block // self.shards
         local = rounds * self.block + (rows - block * self.block)
         owner = (block - rounds * self.shards + self._begins(rounds)) % self.shards
-        found = []
+        parts = []
         for shard in self.holders:
             places = np.flatnonzero(owner == shard)
-            found.append(Part(shard, local[places].astype(id_type(self.count(shard))), places))
-        return found
+            parts.append(Part(shard, local[places].astype(id_type(self.count(shard))), places))
+        return parts
 
     def take(self, array: Array, shard: int, out: Array | None = None) -> Array:
         """The part of a whole array that a server holds, contiguous, in ``out`` if it is given.
@@ -182,20 +182,20 @@ class Partition:
             out[...] = array
             return out
         part = np.empty((self.count(shard), *array.shape[1:]), array.dtype) if out is None else out
-        whole, short, blocks = self._cut(array, shard)
+        long, short, blocks = self._cut(array, shard)
         of_part = len(blocks) * self.block
         if len(blocks):
-            np.take(whole, blocks, axis=0, out=part[:of_part].reshape(len(blocks), *whole.shape[1:]),
+            np.take(long, blocks, axis=0, out=part[:of_part].reshape(len(blocks), *long.shape[1:]),
                     mode="clip")  # without it, numpy would fill a second array
         part[of_part:] = short
         return part
 
-    def put(self, whole: Array, shard: int, part: Array) -> None:
+    def put(self, array: Array, shard: int, part: Array) -> None:
         """Write the part of a server to the whole array."""
         if len(self.holders) == 1:
-            whole[...] = part
+            array[...] = part
             return
-        long, short, blocks = self._cut(whole, shard)
+        long, short, blocks = self._cut(array, shard)
         of_part = len(blocks) * self.block
         long[blocks] = part[:of_part].reshape(len(blocks), *long.shape[1:])
         short[...] = part[of_part:]

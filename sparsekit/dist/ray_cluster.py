@@ -105,16 +105,16 @@ def load_ray(alone: bool = False) -> ModuleType:
     """Import Ray, or raise the error that names the extra; with ``alone`` for clusters that no other machine can reach."""
     before = set_environment(LOOPBACK) if alone and "ray" not in sys.modules else {}
     try:
-        found = optional_import("ray", "dist", "Training on several machines")
+        ray = optional_import("ray", "dist", "Training on several machines")
         if before:
             _alone.append(True)
-        return found
+        return ray
     finally:
         restore_environment(before)
 
 
 # object, Any: whatever the function takes and gives
-def within(seconds: float, what: str, function: Callable[..., Any], *arguments: object) -> Payload:
+def within(seconds: float, subject: str, function: Callable[..., Any], *arguments: object) -> Payload:
     """What a call of Ray gives, which may wait for ever if the head of the cluster has ended.
 
     Raises
@@ -125,7 +125,8 @@ def within(seconds: float, what: str, function: Callable[..., Any], *arguments: 
     try:
         return in_time(seconds, function, *arguments)
     except TimeoutError as error:
-        raise NoClusterError(f"The head of the Ray cluster has not answered for {seconds:.0f} s ({what}).", hint=AGAIN) from error
+        raise NoClusterError(f"The head of the Ray cluster has not answered for {seconds:.0f} s ({subject}).",
+                             hint=AGAIN) from error
 
 
 def machines(ray: ModuleType, seconds: float) -> list[dict[str, Any]]:  # Any: as Ray says
@@ -133,7 +134,7 @@ def machines(ray: ModuleType, seconds: float) -> list[dict[str, Any]]:  # Any: a
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with contextlib.suppress(Exception):
-            return [one for one in ray.nodes() if one["Alive"]]
+            return [node for node in ray.nodes() if node["Alive"]]
         time.sleep(1.0)
     raise TimeoutError
 
@@ -281,9 +282,9 @@ def packed(message: object) -> object:  # object: whatever travels
     return pickle.dumps(message, pickle.HIGHEST_PROTOCOL) if payload_bytes(message) <= PACKED else message
 
 
-def unpacked(given: Payload) -> Payload:
+def unpacked(payload: Payload) -> Payload:
     """What was ``packed``."""
-    return pickle.loads(given) if isinstance(given, bytes) else given
+    return pickle.loads(payload) if isinstance(payload, bytes) else payload
 
 
 def pickled(value: object) -> bytes:  # object: a function, an argument or a result
@@ -295,11 +296,11 @@ def pickled(value: object) -> bytes:  # object: a function, an argument or a res
         If it cannot be sent to another process.
     """
     try:
-        found: bytes = load_ray().cloudpickle.dumps(value)
+        data: bytes = load_ray().cloudpickle.dumps(value)
     except Exception as error:
         raise DistError(f"{shown(value)} cannot be sent to another process: {error}",
                         hint="open files, locks and connections inside the function.") from error
-    return found
+    return data
 
 
 def unpickled(data: bytes) -> Payload:
@@ -329,9 +330,9 @@ class ServerActor:
     def __repr__(self) -> str:
         return "server"
 
-    async def call(self, given: Payload) -> Payload:
+    async def call(self, payload: Payload) -> Payload:
         """Call a method of the server."""
-        answer = await self.server.call(*unpacked(given))
+        answer = await self.server.call(*unpacked(payload))
         if answer is not None and not answer[0]:
             answer = False, portable(answer[1])
         return packed(answer)
@@ -377,13 +378,13 @@ class RayTransport:
     def results(self, sent: list[Any], seconds: float) -> list[Any]:  # Any: as in the protocol
         """As ``Transport.results``."""
         try:
-            found = [unpacked(one) for one in self._ray.get(sent, timeout=seconds)]
+            answers = [unpacked(answer) for answer in self._ray.get(sent, timeout=seconds)]
         except self._ray.exceptions.RayActorError:
-            found = [None]
-        if self.job and None in found:
+            answers = [None]
+        if self.job and None in answers:
             raise LostServerError(f"The job {self.job!r} has begun anew, as one of its processes has ended.",
                                   hint="start all its workers again; with a folder= they go on from the last snapshot.")
-        return found
+        return answers
 
     def kill(self, index: int) -> None:
         """As ``Transport.kill``."""
@@ -463,10 +464,10 @@ class Group:
 
     def look(self, seconds: float = SOON) -> list[dict[str, Any]]:  # Any: as Ray says
         """The machines of the cluster that live, as its head says in so many seconds."""
-        found: list[dict[str, Any]] = within(seconds, "its machines", machines, self.ray, seconds)  # Any: as above
-        if not found:
+        nodes: list[dict[str, Any]] = within(seconds, "its machines", machines, self.ray, seconds)  # Any: as above
+        if not nodes:
             raise NoClusterError("No machine of the Ray cluster lives any more.", hint=AGAIN)
-        return found
+        return nodes
 
     def _bundles(self) -> list[dict[str, float]]:
         """What each place must have: worker *i* and server *i* share one, unless they ask for resources of their own."""
@@ -497,12 +498,12 @@ class Group:
             self._place = within(SOON, "a placement group", self.ray.util.placement_group, bundles, policy)
             try:
                 self.ray.get(self._place.ready(), timeout=max(0.0, min(5.0, end - time.monotonic())))
-                self._nodes = {one["NodeID"] for one in nodes}
+                self._nodes = {node["NodeID"] for node in nodes}
                 return
             except (self.ray.exceptions.RayError, TimeoutError):
                 if time.monotonic() >= end:
-                    names = sorted({name for one in bundles for name in one})
-                    room = [{name: one["Resources"].get(name, 0) for name in names} for one in nodes]
+                    names = sorted({name for bundle in bundles for name in bundle})
+                    room = [{name: node["Resources"].get(name, 0) for name in names} for node in nodes]
                     raise NoRoomError(f"The cluster has no room for {len(bundles)} places of {bundles[0]} ({policy}): its "
                                       f"machines have {room}.", hint="start more machines, or ask for less.") from None
 
@@ -513,12 +514,12 @@ class Group:
             self._place = None
 
     # Any: Ray's options; object: as above
-    def made(self, cls: type, place: int, options: Mapping[str, Any], ping: str, **more: object) -> Actor:
+    def placed_actor(self, cls: type, place: int, options: Mapping[str, Any], ping: str, **others: object) -> Actor:
         """A class as an actor in a place; its ping has a thread of its own."""
         strategy = self.ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(self._place, place)
         method = self.ray.method(concurrency_group="life")(vars(cls)[ping])
         actor = type(cls.__name__, (cls,), {"ping": method, "__module__": cls.__module__})
-        chosen = {"num_cpus": 0, **options, "scheduling_strategy": strategy, **more}
+        chosen = {"num_cpus": 0, **options, "scheduling_strategy": strategy, **others}
         return self.ray.remote(concurrency_groups={"life": 1})(actor).options(**chosen)
 
     def _start(self) -> None:
@@ -526,8 +527,8 @@ class Group:
         self.end()
         self._find_places()
         self.servers = [
-            self.made(ServerActor, self._server_place + index, self.options.server, "_ping", max_restarts=-1,
-                      max_task_retries=-1).remote(index) for index in range(self.setup.servers)]
+            self.placed_actor(ServerActor, self._server_place + index, self.options.server, "_ping", max_restarts=-1,
+                              max_task_retries=-1).remote(index) for index in range(self.setup.servers)]
 
     # epochs
 
@@ -542,7 +543,7 @@ class Group:
             If a server cannot be started.
         """
         for _ in range(3):
-            if not self.servers or self._nodes - {one["NodeID"] for one in self.look()}:  # a machine has gone
+            if not self.servers or self._nodes - {node["NodeID"] for node in self.look()}:  # a machine has gone
                 self._start()
             silent = self._silent(time.monotonic() + self.options.start_within)
             if not silent:
@@ -580,7 +581,7 @@ class Group:
         while left:
             ready, left = self.ray.wait(left, timeout=max(0.0, end - time.monotonic()))
             if not ready:
-                raise LostServerError(f"Servers {[asked[one] for one in left]} have not loaded the snapshot within "
+                raise LostServerError(f"Servers {[asked[reference] for reference in left]} have not loaded the snapshot within "
                                       f"{self.options.load_within:.0f} s.", hint="see why their machines do not go on.")
             error: Exception | None = self.ray.get(ready[0])
             if error is not None:
@@ -591,7 +592,7 @@ class Group:
         """The servers that do not answer until then."""
         left = dict(enumerate(self.servers))
         while left and time.monotonic() < end:
-            asked = {one.ping.options(max_task_retries=0).remote(): index for index, one in left.items()}
+            asked = {server.ping.options(max_task_retries=0).remote(): index for index, server in left.items()}
             ready, _ = self.ray.wait(list(asked), num_returns=len(asked), timeout=max(0.1, min(5.0, end - time.monotonic())))
             for reference in ready:
                 with contextlib.suppress(self.ray.exceptions.RayError):
@@ -630,9 +631,9 @@ class Group:
 
     def end(self) -> None:
         """End the servers, and give their places back."""
-        for one in self.servers:
+        for server in self.servers:
             with contextlib.suppress(Exception):
-                within(SOON, "ending a server", self.ray.kill, one)
+                within(SOON, "ending a server", self.ray.kill, server)
         self.servers = []
         self._remove_places()
 
@@ -772,7 +773,7 @@ class Driver:
 
     def _start_workers(self) -> None:
         group = self.group
-        self.workers = [group.made(WorkerActor, rank, self.options.worker, "_ping").remote(rank, self.output)
+        self.workers = [group.placed_actor(WorkerActor, rank, self.options.worker, "_ping").remote(rank, self.output)
                         for rank in range(self.setup.workers)]
         self._runs = {worker.run.remote(self.setup, group.epoch, self.seed, group.servers, self.program): rank
                       for rank, worker in enumerate(self.workers)}
@@ -785,16 +786,16 @@ class Driver:
 
     def _go_back(self, kind: str, index: int, how: str, times: int) -> None:
         """Prepare another epoch, or raise the error that says why there is none."""
-        what = f"{kind.capitalize()} {index} {how}"
+        event = f"{kind.capitalize()} {index} {how}"
         error = LostServerError if kind == "server" else LostWorkerError
         rank = {"rank": index} if kind == "worker" else {}
         if self.group.by_hand:
-            raise error(f"{what}, and the program does not say where its data stand.", **rank,
+            raise error(f"{event}, and the program does not say where its data stand.", **rank,
                         hint="call kv.resume() before the first step and kv.end_step() after each: then a run goes on.") from None
         if times > self.options.restarts:
-            raise error(f"{what}; a process was lost {times} times at step {self.group.last}.", **rank,
+            raise error(f"{event}; a process was lost {times} times at step {self.group.last}.", **rank,
                         hint="read what the processes printed; restarts= says how often a run goes back.") from None
-        log.warning("%s", f"{what}. All workers go back to step {self.group.last}.")
+        log.warning("%s", f"{event}. All workers go back to step {self.group.last}.")
         self._end_workers()
         if kind == "server" and "answered" in how:
             self.group.kill(index)
@@ -817,32 +818,35 @@ class Driver:
             now = time.monotonic()
             if now >= due:
                 due = now + BEAT
-                for one in [one for one in processes if one not in asked.values()]:
-                    asked[self.group.ask(one[1]) if one[0] == "server" else self.workers[one[1]].ping.remote()] = one
-            for one in processes:
-                limit = self.options.frozen_after if one in heard else max(self.options.start_within, self.options.frozen_after)
-                if now - heard.get(one, begun) > limit:
-                    raise LostError(*one, f"has not answered for {limit:.0f} s")
+                for process in [process for process in processes if process not in asked.values()]:
+                    asked[self.group.ask(process[1]) if process[0] == "server"
+                          else self.workers[process[1]].ping.remote()] = process
+            for process in processes:
+                limit = (self.options.frozen_after if process in heard
+                         else max(self.options.start_within, self.options.frozen_after))
+                if now - heard.get(process, begun) > limit:
+                    raise LostError(*process, f"has not answered for {limit:.0f} s")
             if now > looked + 1.0:
                 self.group.look(max(self.options.frozen_after, SOON))
                 looked = time.monotonic()
-                heard = {one: at + looked - now for one, at in heard.items()}  # no answer was read while the head was asked
+                # no answer was read while the head was asked
+                heard = {process: at + looked - now for process, at in heard.items()}
             ready, _ = self.ray.wait([*self._runs, *asked], timeout=LOOK)
             for reference in ready:
                 if reference in self._runs:
                     rank, value = self._ended(reference)
                     values[rank] = value
                     continue
-                one = asked.pop(reference)
+                process = asked.pop(reference)
                 try:
                     answer = self.ray.get(reference)
                 except self.ray.exceptions.RayActorError as error:
-                    if one[0] == "worker":
-                        raise LostError(*one, "has ended") from error
+                    if process[0] == "worker":
+                        raise LostError(*process, "has ended") from error
                     continue  # it is being started again, and will answer that it is in no epoch
-                heard[one] = time.monotonic()
-                if one[0] == "server":
-                    self.group.heard(one[1], answer)
+                heard[process] = time.monotonic()
+                if process[0] == "server":
+                    self.group.heard(process[1], answer)
             self._outputs.show()
         if self.setup.profile:
             try:
@@ -1005,15 +1009,15 @@ def join(job: str, setup: Setup, options: Options, rank: int) -> RayTransport:
         keeper = actor.options(name=f"{job}/keeper", namespace=NAMESPACE, lifetime="detached", get_if_exists=True).remote(
             setup, options)
         try:
-            found = answered(keeper.join.remote(rank), job, max(until - time.monotonic(), 0.1), rank=rank)
+            reply = answered(keeper.join.remote(rank), job, max(until - time.monotonic(), 0.1), rank=rank)
             break
         except ray.exceptions.RayActorError as error:  # the last worker has just ended it
             if time.monotonic() > until:
                 raise LostServerError(f"The job {job!r} has ended, or is started again and again.", rank=rank,
                                       hint="call mx.dist.connect() again.") from error
-    if len(found) == 1:
-        raise found[0]
-    way = RayTransport(found[0]._replace(timeout=setup.timeout), rank, found[1], found[2], job)
+    if len(reply) == 1:
+        raise reply[0]
+    way = RayTransport(reply[0]._replace(timeout=setup.timeout), rank, reply[1], reply[2], job)
     see_folder(way.setup, f"Rank {rank}")
     transport.set_current(way)
     return way

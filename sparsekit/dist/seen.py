@@ -87,13 +87,13 @@ class ServerLog:
             load[0] += _rows_of(server, push)
             load[1] += size
             received += size
-        for pull, given in zip(message.pulls, values, strict=True):
+        for pull, array in zip(message.pulls, values, strict=True):
             load = self.loads.setdefault(pull.key, [0, 0, 0, 0])
             asked = 0 if pull.rows is None else pull.rows.nbytes
-            load[2] += len(given) if given.ndim else 1
-            load[3] += given.nbytes + asked
+            load[2] += len(array) if array.ndim else 1
+            load[3] += array.nbytes + asked
             received += asked
-            sent += given.nbytes
+            sent += array.nbytes
         return received, sent
 
 
@@ -115,10 +115,10 @@ class Call:
         self.rank = self.message.rank if self.message is not None else first if isinstance(first, int) else None
         self.waits: list[Waited] = []
 
-    def _work(self, size: int, more: list[int] | None) -> None:
+    def _work(self, size: int, by_way: list[int] | None) -> None:
         """The server has worked on the call since the last mark."""
         now = self.log.clock()
-        self.log.note("serve", self.method, None, self.rank, None, self.mark, now, size, more)
+        self.log.note("serve", self.method, None, self.rank, None, self.mark, now, size, by_way)
         self.mark = now
 
     def wait(self) -> None:
@@ -146,8 +146,8 @@ class Call:
         else:
             received, sent = payload_bytes(self.arguments), payload_bytes(result)
         self._work(received + sent, [received, sent])
-        for name, more in zip(log.counts, (1, received, sent), strict=True):
-            log.counts[name] += more
+        for name, amount in zip(log.counts, (1, received, sent), strict=True):
+            log.counts[name] += amount
         return result
 
 
@@ -209,8 +209,8 @@ class ClientNotes:
     def _note_waits(self, sink: Sink, start: int, end: int, waits: Sequence[Waited]) -> None:
         """Note waits, which end when the answer sets out: half of the rest of the time before it is here."""
         lengths = [round(wait.seconds * 1e9) for wait in waits]
-        rest = max(0, end - start - sum(lengths))
-        borders = [end - rest // 2]
+        travel = max(0, end - start - sum(lengths))
+        borders = [end - travel // 2]
         for length in reversed(lengths):
             borders.insert(0, max(start, borders[0] - length))
         for wait, (first, last) in zip(waits, pairwise(borders), strict=True):
@@ -229,11 +229,11 @@ class ClientNotes:
                 for push in message.pushes:
                     rows = self.client._partition(push.key).count(server) if push.rows is None else len(push.rows)
                     self._add(keys, server, push, push.sequence, "pushed", rows, payload_bytes(push))
-                for pull, given in zip(message.pulls, reply.values, strict=True):
-                    rows, size = len(given) if given.ndim else 1, int(given.nbytes) + payload_bytes(pull)
+                for pull, array in zip(message.pulls, reply.values, strict=True):
+                    rows, size = len(array) if array.ndim else 1, int(array.nbytes) + payload_bytes(pull)
                     self._add(keys, server, pull, pull.version, "pulled", rows, size)
-        sent, received = sum(one[1] for one in servers), sum(one[2] for one in servers)
-        moved = [word for word, count in (("push", "pushes"), ("pull", "pulls")) if any(one[count] for one in keys.values())]
+        sent, received = sum(line[1] for line in servers), sum(line[2] for line in servers)
+        moved = [word for word, count in (("push", "pushes"), ("pull", "pulls")) if any(line[count] for line in keys.values())]
         name = "+".join(moved) or requests[0][1]
         about = {"rank": self.client.rank, "bytes": sent + received, "sent": sent, "received": received, "servers": servers}
         return name, {**about, "keys": list(keys.values())} if keys else about
@@ -243,19 +243,19 @@ class ClientNotes:
              ) -> None:
         """Add one server's part of a push or a pull to what was moved of its key."""
         spec, cut = self.client.spec(part.key), self.client._partition(part.key)
-        found = keys.setdefault(part.key, {
+        entry = keys.setdefault(part.key, {
             "key": part.key, "step": step, "pushes": 0, "rows_pushed": 0, "bytes_pushed": 0, "pulls": 0, "rows_pulled": 0,
             "bytes_pulled": 0, "rows": cut.rows, "bytes": math.prod(spec.shape) * np.dtype(spec.dtype).itemsize,
             "by_server": []})
-        found["step"] = max(found["step"], step)
-        found["pushes" if way == "pushed" else "pulls"] = 1
-        found[f"rows_{way}"] += rows
-        found[f"bytes_{way}"] += size
-        found[f"{way}_whole"] = part.rows is None
-        found["by_server"].append([server, cut.count(server), rows if way == "pulled" else 0, rows if way == "pushed" else 0])
+        entry["step"] = max(entry["step"], step)
+        entry["pushes" if way == "pushed" else "pulls"] = 1
+        entry[f"rows_{way}"] += rows
+        entry[f"bytes_{way}"] += size
+        entry[f"{way}_whole"] = part.rows is None
+        entry["by_server"].append([server, cut.count(server), rows if way == "pulled" else 0, rows if way == "pushed" else 0])
 
 
 def waits_of(replies: Sequence[Any]) -> list[Waited]:  # Any: as in Transport.call
     """For whom a call waited: servers are asked at once, so the longest of their waits is the call's."""
-    found = [list(reply.waited) for reply in replies if isinstance(reply, Answer) and reply.waited]
-    return max(found, key=lambda waits: sum(wait.seconds for wait in waits), default=[])
+    waits_by_server = [list(reply.waited) for reply in replies if isinstance(reply, Answer) and reply.waited]
+    return max(waits_by_server, key=lambda waits: sum(wait.seconds for wait in waits), default=[])

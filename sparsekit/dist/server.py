@@ -150,8 +150,8 @@ class Server:
             return None
         call = Call(self.log, method, arguments)
         try:
-            found = getattr(self, method)(call, *arguments)
-            value = await found if asyncio.iscoroutine(found) else found
+            outcome = getattr(self, method)(call, *arguments)
+            value = await outcome if asyncio.iscoroutine(outcome) else outcome
         except _ReplacedError:
             return None
         except Exception as error:
@@ -238,17 +238,17 @@ class Server:
             self.mode = mode
         return self.policy
 
-    async def meet(self, call: Call, rank: int, what: str, number: int, brought: Payload) -> Payload:
+    async def meet(self, call: Call, rank: int, kind: str, number: int, brought: Payload) -> Payload:
         """Wait until every worker has come here; then what they bring is used, once."""
-        all_brought, outcome = self._meetings.setdefault((what, number), ({}, asyncio.get_running_loop().create_future()))
+        all_brought, outcome = self._meetings.setdefault((kind, number), ({}, asyncio.get_running_loop().create_future()))
         all_brought.setdefault(rank, brought)
         self._changed()
         await self._until(call, rank, lambda: Waited(None, number, () if outcome.done() else tuple(
-            one for one in self.present if one not in all_brought)))
+            rank_here for rank_here in self.present if rank_here not in all_brought)))
         if not outcome.done():
             try:
                 with pause():
-                    outcome.set_result(getattr(self, f"_do_{what}")(number, all_brought))
+                    outcome.set_result(getattr(self, f"_do_{kind}")(number, all_brought))
             except Exception as error:  # each worker gets it
                 outcome.set_exception(error)
             all_brought.update(dict.fromkeys(all_brought))
@@ -268,9 +268,9 @@ class Server:
                 self._hold(key, KeySpec(*spec), rows, values)
 
     def _hold(self, key: Key, spec: KeySpec, rows: Array | None, values: Array) -> None:
-        whole = np.zeros(Partition(key, spec, self.setup.servers).local_shape(self.index), spec.dtype)
-        whole[... if rows is None else rows] = values
-        self.keys[key] = Held(key, spec, whole)
+        part = np.zeros(Partition(key, spec, self.setup.servers).local_shape(self.index), spec.dtype)
+        part[... if rows is None else rows] = values
+        self.keys[key] = Held(key, spec, part)
 
     def _compare(self, rank: int, key: Key, held: KeySpec, spec: KeySpec) -> None:
         """See that a key is what a worker takes it for, wherever its rows lie."""
@@ -354,7 +354,7 @@ class Server:
             {None: self.done} if rank in self.stepping else {key: self.keys[key].last for key in keys})
         for key, ended in counts.items():
             least = 0 if ahead is None else ended.get(rank, 0) - ahead
-            if slow := tuple(one for one in self.present if ended.get(one, 0) < least):
+            if slow := tuple(other for other in self.present if ended.get(other, 0) < least):
                 return Waited(key, least, slow)
         return Waited(None, 0, ())
 
@@ -376,7 +376,8 @@ class Server:
         least = max((mark for mark in self._marks if mark <= before), default=0)
         if self.mode == "sync":  # pulls wait for all anyway, so pushes do not wait for the end of the step before them
             least = max(least, before if ends else before - 1)
-        await self._until(call, rank, lambda: Waited(None, least, tuple(one for one in self.present if self.done[one] < least)))
+        await self._until(call, rank,
+                          lambda: Waited(None, least, tuple(other for other in self.present if self.done[other] < least)))
         if number <= self._taken.get(rank, 0):  # the same message has come again, and has been taken meanwhile
             return
         fresh = [self._checked(rank, push) for push in message.pushes]
@@ -466,22 +467,22 @@ class Server:
             held.last[rank] = push.sequence
             if self.setup.folder is not None:
                 self._remember(rank, push)
-            one = push._replace(rows=None if push.rows is None else owned(push.rows, np.int64), values=owned(push.values),
-                                settings=self.settings.get(rank))
+            own_push = push._replace(rows=None if push.rows is None else owned(push.rows, np.int64), values=owned(push.values),
+                                     settings=self.settings.get(rank))
             if self.mode == "async":
                 leads = rank == min(self.present, default=rank)
-                self._step(held, [one], one if leads else one._replace(settings=None), rank)
+                self._step(held, [own_push], own_push if leads else own_push._replace(settings=None), rank)
             else:
-                held.pending.setdefault(rank, []).append(one)
+                held.pending.setdefault(rank, []).append(own_push)
                 self._close(held)
 
     def _remember(self, rank: int, push: Push) -> None:
         """Keep the checksum of a push, and compare it with that of the same push before the run went back."""
         name = push.key, rank, push.sequence
         checksum = 0
-        for one in (push.rows, push.values):
-            if one is not None and one.size:
-                checksum = crc32(bytes_of(np.ascontiguousarray(one)), checksum)
+        for array in (push.rows, push.values):
+            if array is not None and array.size:
+                checksum = crc32(bytes_of(np.ascontiguousarray(array)), checksum)
         before = next((sums[name] for sums in reversed(self._sums) if name in sums), None)
         if before is None:
             self._sums[-1][name] = checksum

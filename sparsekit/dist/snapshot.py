@@ -51,12 +51,13 @@ class Capture:
 
     def __init__(self, groups: Mapping[Key, list[Array]], extra: Sequence[Array]) -> None:
         self._groups = {key: [_in_rows(data) for data in arrays] for key, arrays in groups.items()}
-        self._extra = [one[None] for one in extra]
-        self._layouts = {key: Layout(repr(key), len(arrays[0]), max(1, CHUNK // max(1, sum(one[:1].nbytes for one in arrays))),
-                                     [(str(one.dtype), list(one.shape)) for one in arrays])
+        self._extra = [array[None] for array in extra]
+        self._layouts = {key: Layout(repr(key), len(arrays[0]),
+                                     max(1, CHUNK // max(1, sum(array[:1].nbytes for array in arrays))),
+                                     [(str(array.dtype), list(array.shape)) for array in arrays])
                          for key, arrays in self._groups.items()}
-        self.layouts = [*(Layout(f"extra {place}", 1, 1, [(str(one.dtype), list(one.shape))])
-                          for place, one in enumerate(self._extra)), *self._layouts.values()]
+        self.layouts = [*(Layout(f"extra {place}", 1, 1, [(str(array.dtype), list(array.shape))])
+                          for place, array in enumerate(self._extra)), *self._layouts.values()]
         self._copied = dict.fromkeys(self._groups, 0)
         self._aside: dict[Key, _Aside] = {}
         self.aside_bytes = 0
@@ -74,17 +75,17 @@ class Capture:
 
     def chunks(self) -> Iterator[list[Array]]:
         """Copies of all chunks, each as the rows were when the capture began; a step may run between two of them."""
-        for one in self._extra:
-            yield [one]
+        for array in self._extra:
+            yield [array]
         for key, layout in self._layouts.items():
             arrays = self._groups[key]
             for first in layout.firsts():
                 stop = min(first + layout.per, layout.rows)
-                found = [data[first:stop].copy() for data in arrays]
+                rows = [data[first:stop].copy() for data in arrays]
                 if key in self._aside:
-                    self._aside[key].restore(found, first, stop)
+                    self._aside[key].restore(rows, first, stop)
                 self._copied[key] = stop
-                yield found
+                yield rows
             self._aside.pop(key, None)
             self._groups[key] = [data[:0] for data in arrays]
 
@@ -97,7 +98,7 @@ class _Aside:
 
     def __init__(self, arrays: Sequence[Array]) -> None:
         self.places = np.zeros(len(arrays[0]), np.int64)  # of each row, from 1; 0 for none
-        self.arrays = [np.empty(one.shape, one.dtype) for one in arrays]
+        self.arrays = [np.empty(array.shape, array.dtype) for array in arrays]
         self.count = 0
 
     def put(self, arrays: Sequence[Array], rows: Array) -> int:
@@ -105,17 +106,17 @@ class _Aside:
         rows = rows[self.places[rows] == 0]
         start, self.count = self.count, self.count + len(rows)
         self.places[rows] = np.arange(start + 1, self.count + 1)
-        for kept, one in zip(self.arrays, arrays, strict=True):
-            np.take(one, rows, axis=0, out=kept[start:self.count], mode="clip")  # without it, numpy would fill a second array
-        return sum(one[start:self.count].nbytes for one in self.arrays)
+        for kept, array in zip(self.arrays, arrays, strict=True):
+            np.take(array, rows, axis=0, out=kept[start:self.count], mode="clip")  # without it, numpy would fill a second array
+        return sum(array[start:self.count].nbytes for array in self.arrays)
 
-    def restore(self, found: Sequence[Array], first: int, stop: int) -> None:
+    def restore(self, copied: Sequence[Array], first: int, stop: int) -> None:
         """Lay the rows that are here over copies of the rows from ``first`` to ``stop``."""
         places = self.places[first:stop]
         rows = np.flatnonzero(places)
         if len(rows):
-            for one, kept in zip(found, self.arrays, strict=True):
-                one[rows] = kept[places[rows] - 1]
+            for array, kept in zip(copied, self.arrays, strict=True):
+                array[rows] = kept[places[rows] - 1]
 
 
 def _in_rows(data: Array) -> Array:
@@ -152,7 +153,7 @@ def _described(server: Server, held: Held, groups: dict[Key, list[Array]]) -> di
     trees = []
     for tree in (states.get(held.key), server.sums_of_optimizer().get(held.key)):
         arrays: list[NDArray] = []
-        trees.append((encoded_state(tree, arrays), [_place_of(one, held, groups[held.key]) for one in arrays]))
+        trees.append((encoded_state(tree, arrays), [_place_of(array, held, groups[held.key]) for array in arrays]))
     return {**{name: getattr(held, name) for name in OF_KEY}, "has_state": held.key in states, "trees": trees}
 
 
@@ -182,38 +183,38 @@ def load(server: Server, manifest: dict[str, Any]) -> None:  # Any: JSON
     if manifest["workers"] != setup.workers:
         raise MismatchError(f"The snapshot is of {manifest['workers']} workers, and the run has {setup.workers}.",
                             hint=f"go on with workers={manifest['workers']}; servers may be more or fewer.")
-    found: dict[Key, list[Array]] = {}
-    parts = [_read(server, manifest, shard, found) for shard in range(count) if count != setup.servers or shard == server.index]
+    arrays: dict[Key, list[Array]] = {}
+    parts = [_read(server, manifest, shard, arrays) for shard in range(count) if count != setup.servers or shard == server.index]
     optimizers = [restored(part["optimizer"]) for part in parts if part["optimizer"] is not None]
     if optimizers:
         server.updater = Updater(optimizers[0] if len(parts) == 1 else merged_optimizer(optimizers)[1])
     for part in parts:
-        for one in part["keys"]:
-            if one["key"] in found and one["key"] not in server.keys:
-                _hold(server, one, found[one["key"]], count)
+        for entry in part["keys"]:
+            if entry["key"] in arrays and entry["key"] not in server.keys:
+                _hold(server, entry, arrays[entry["key"]], count)
     _finish(server, parts)
 
 
-def _read(server: Server, manifest: dict[str, Any], shard: int, found: dict[Key, list[Array]]) -> dict[str, Any]:  # Any: JSON
-    """What is said in one part of a snapshot; the rows in it that are the server's are written to ``found``, by key."""
+def _read(server: Server, manifest: dict[str, Any], shard: int, arrays_of: dict[Key, list[Array]]) -> dict[str, Any]:  # Any: JSON
+    """What is said in one part of a snapshot; the rows in it that are the server's are written to ``arrays_of``, by key."""
     chunks = read_part(Path(server.setup.folder or ""), manifest["parts"][shard])
     text, count = json.loads(next(chunks))
     about: dict[str, Any] = decoded(text, [next(chunks)[2][0][0] for _ in range(count)], RECORDS)  # Any: what was encoded
     old, new = manifest["servers"], server.setup.servers
     cuts = {}
-    for one in about["keys"]:
-        key, spec = one["key"], one["spec"]
+    for entry in about["keys"]:
+        key, spec = entry["key"], entry["spec"]
         if new != old:
-            one["spec"] = placed(spec, about["policy"], key, new)
-        cuts[repr(key)] = key, Partition(key, spec, old).rows_of(shard), Partition(key, one["spec"], new)
+            entry["spec"] = placed(spec, about["policy"], key, new)
+        cuts[repr(key)] = key, Partition(key, spec, old).rows_of(shard), Partition(key, entry["spec"], new)
     for layout, first, arrays in chunks:
         key, rows, cut = cuts[layout.name]
         if server.index in cut.holders:
-            part = next(one for one in cut.split(rows[first:first + len(arrays[0])]) if one.shard == server.index)
-            if key not in found:
-                found[key] = [np.zeros((cut.count(server.index), *one.shape[1:]), one.dtype) for one in arrays]
-            for target, one in zip(found[key], arrays, strict=True):
-                target[part.rows] = one[part.places]
+            part = next(piece for piece in cut.split(rows[first:first + len(arrays[0])]) if piece.shard == server.index)
+            if key not in arrays_of:
+                arrays_of[key] = [np.zeros((cut.count(server.index), *array.shape[1:]), array.dtype) for array in arrays]
+            for target, array in zip(arrays_of[key], arrays, strict=True):
+                target[part.rows] = array[part.places]
     return about
 
 
@@ -230,7 +231,7 @@ def _hold(server: Server, about: dict[str, Any], arrays: list[Array], servers: i
     if moved and held.stored is not None:
         held.stored = np.arange(held.rows)
     if server.updater is not None:
-        state, total = (decoded(tree, [_array(one, arrays, held) for one in places]) for tree, places in about["trees"])
+        state, total = (decoded(tree, [_array(place, arrays, held) for place in places]) for tree, places in about["trees"])
         if about["has_state"]:
             server.updater.states[key], server.updater.states_synced[key] = state, True
         if total is not None:
@@ -243,8 +244,8 @@ def _array(about: tuple[Any, ...], arrays: list[Array], held: Held) -> NDArray: 
     if isinstance(values, int):
         shape = (held.rows, *shape[1:]) if shape else ()
         rows, values = np.arange(held.rows) if rows else None, arrays[values].reshape(shape)
-    found: NDArray = wrap(store_of(rows, values, shape), cpu())
-    return found
+    array: NDArray = wrap(store_of(rows, values, shape), cpu())
+    return array
 
 
 def _finish(server: Server, parts: Sequence[dict[str, Any]]) -> None:  # Any: what was encoded

@@ -40,10 +40,10 @@ def joined_store(partition: Partition, parts: Mapping[int, Weight]) -> Weight:
         rows = np.concatenate([partition.rows_of(shard)[part.indices] for shard, part in sparse.items()])
         order = np.argsort(rows, kind="stable")
         return RowSparse(np.concatenate([part.data for part in sparse.values()])[order], rows[order], shape, check=False)
-    whole = np.empty(shape, first.dtype)
+    values = np.empty(shape, first.dtype)
     for shard, part in parts.items():
-        partition.put(whole, shard, densify(part))
-    return whole
+        partition.put(values, shard, densify(part))
+    return values
 
 
 def part_of_store(partition: Partition, store: Weight, shard: int) -> Weight:
@@ -64,8 +64,8 @@ def _of_each(function: Callable[[dict[int, Weight]], Weight], parts: Mapping[int
         return tuple(_of_each(function, {shard: part[place] for shard, part in parts.items()}) for place in range(len(first)))
     if first is None:
         return None
-    found: NDArray = wrap(function({shard: one._store for shard, one in parts.items()}), cpu())
-    return found
+    array: NDArray = wrap(function({shard: state._store for shard, state in parts.items()}), cpu())
+    return array
 
 
 def joined_tree(partition: Partition, parts: Mapping[int, State]) -> State:
@@ -80,9 +80,9 @@ def part_of_tree(partition: Partition, state: State, shard: int) -> State:
 
 def merged_optimizer(optimizers: Sequence[Optimizer]) -> tuple[int, Optimizer]:
     """The optimizer that knows what those of several servers know of their keys, and the place of the one that has done most."""
-    place = max(range(len(optimizers)), key=lambda one: (optimizers[one].num_update, -one))
+    place = max(range(len(optimizers)), key=lambda candidate: (optimizers[candidate].num_update, -candidate))
     text = described(optimizers[place])
-    merged = restored(text, {type(one).__name__.lower(): type(one) for one in optimizers})
+    merged = restored(text, {type(optimizer).__name__.lower(): type(optimizer) for optimizer in optimizers})
     for other in optimizers:
         for name, value in vars(other).items():
             held = vars(merged).get(name)
@@ -94,16 +94,16 @@ def merged_optimizer(optimizers: Sequence[Optimizer]) -> tuple[int, Optimizer]:
     return place, merged
 
 
-def _merge_counts(whole: dict[int, dict[Any, int]], more: Mapping[int, Mapping[Any, int]]) -> None:  # Any: keys
+def _merge_counts(total: dict[int, dict[Any, int]], counts_by_device: Mapping[int, Mapping[Any, int]]) -> None:  # Any: keys
     """Add numbers of updates by device and key to others; of each key the larger counts."""
-    for device, counts in more.items():
-        here = whole.setdefault(device, {})
+    for device, counts in counts_by_device.items():
+        here = total.setdefault(device, {})
         here.update({key: max(count, here.get(key, 0)) for key, count in counts.items()})
 
 
 def _merged_progress(parts: Sequence[Progress], specs: Mapping[Key, KeySpec]) -> Progress:
     """What the optimizers of all servers have counted and summed up."""
-    most = max(parts, key=lambda one: int(one.counts["num_update"]))
+    most = max(parts, key=lambda progress: int(progress.counts["num_update"]))
     merged = Progress({**most.counts, "_all_index_update_counts": {}}, {})
     for part in parts:
         _merge_counts(merged.counts["_all_index_update_counts"], part.counts["_all_index_update_counts"])
@@ -127,19 +127,19 @@ def join_states(parts: Sequence[bytes], specs: Mapping[Key, KeySpec]) -> bytes:
     specs : dict
         Specification of every key.
     """
-    found = [unpack_all(part) for part in parts]
-    whole: dict[Any, State] = {}  # Any: as keys of states
+    unpacked = [unpack_all(part) for part in parts]
+    states: dict[Any, State] = {}  # Any: as keys of states
     for key, spec in specs.items():
         partition = Partition(key, spec, len(parts))
-        held = {shard: found[shard][0][key] for shard in partition.holders if key in found[shard][0]}
+        held = {shard: unpacked[shard][0][key] for shard in partition.holders if key in unpacked[shard][0]}
         if len(held) == len(partition.holders):
-            whole[key] = joined_tree(partition, held)
-    optimizers = [optimizer for _, optimizer, _ in found if optimizer is not None]
-    progress = _merged_progress([one for _, _, one in found if one is not None], specs)
-    return pack(whole, merged_optimizer(optimizers)[1] if optimizers else None, progress)
+            states[key] = joined_tree(partition, held)
+    optimizers = [optimizer for _, optimizer, _ in unpacked if optimizer is not None]
+    progress = _merged_progress([progress_of for _, _, progress_of in unpacked if progress_of is not None], specs)
+    return pack(states, merged_optimizer(optimizers)[1] if optimizers else None, progress)
 
 
-def split_states(whole: bytes, specs: Mapping[Key, KeySpec], shards: int) -> list[bytes]:
+def split_states(packed: bytes, specs: Mapping[Key, KeySpec], shards: int) -> list[bytes]:
     """What each server is to be given of what ``Updater.get_states`` gave in one process.
 
     Raises
@@ -147,7 +147,7 @@ def split_states(whole: bytes, specs: Mapping[Key, KeySpec], shards: int) -> lis
     SparsekitError
         If a state is of another weight.
     """
-    states, optimizer, progress = unpack_all(whole)
+    states, optimizer, progress = unpack_all(packed)
     sums = {} if progress is None else progress.sums.get(0, {})
     parts: list[dict[Any, State]] = [{} for _ in range(shards)]  # Any: as keys of states
     waiting: list[dict[Any, Any]] = [{} for _ in range(shards)]  # Any: keys, and sums
@@ -160,5 +160,5 @@ def split_states(whole: bytes, specs: Mapping[Key, KeySpec], shards: int) -> lis
             parts[shard][key] = part_of_tree(partition, state, shard)
             if key in sums:
                 waiting[shard][key] = part_of_tree(partition, sums[key], shard)
-    return [pack(part, optimizer, None if progress is None else Progress(progress.counts, {0: more}))
-            for part, more in zip(parts, waiting, strict=True)]
+    return [pack(part, optimizer, None if progress is None else Progress(progress.counts, {0: sums_of_shard}))
+            for part, sums_of_shard in zip(parts, waiting, strict=True)]

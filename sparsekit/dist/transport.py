@@ -98,7 +98,7 @@ class LocalCluster:
     def profiles(self) -> list[Any]:  # Any: profiles, which lie above
         """The profiles of the servers."""
         told = [self.call(index, "profile", ()).result()[1] for index in range(self.setup.servers)]
-        return [displays.call("server_profile", one) for one in told]
+        return [displays.call("server_profile", profile) for profile in told]
 
     def run(self, function: Callable[..., Result], *arguments: object) -> list[Result]:  # object: whatever the function takes
         """Call a function in a thread for each worker, in which ``current()`` is its transport; results by rank.
@@ -164,7 +164,7 @@ class LocalTransport:
     def results(self, sent: list[Any], seconds: float) -> list[Any]:  # Any: as in the protocol
         """As ``Transport.results``."""
         until = time.monotonic() + seconds
-        return [one.result(max(0.0, until - time.monotonic())) for one in sent]
+        return [call.result(max(0.0, until - time.monotonic())) for call in sent]
 
     def kill(self, index: int) -> None:
         """Refused: the servers are part of this process.
@@ -225,14 +225,14 @@ def current() -> Transport:
 def client_here() -> Client:
     """The one client of the current transport, which all stores of a worker share."""
     held = vars(current())
-    found: Client | None = held.get("_client")
-    if found is None:
-        found = held["_client"] = Client(current())
-    return found
+    client: Client | None = held.get("_client")
+    if client is None:
+        client = held["_client"] = Client(current())
+    return client
 
 
 def finish(leaves: bool = False) -> None:
     """Send what a worker's stores hold, and with ``leaves`` push no more; to be called when its program has ended."""
-    found: Client | None = vars(current()).get("_client")
-    if found is not None:
-        found.leave() if leaves else found.flush()
+    client: Client | None = vars(current()).get("_client")
+    if client is not None:
+        client.leave() if leaves else client.flush()

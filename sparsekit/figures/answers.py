@@ -43,7 +43,7 @@ def shown(answer: object) -> str:
     if answer is None:
         return ""
     if isinstance(answer, (list, tuple)):
-        return "".join(shown(one) for one in answer)
+        return "".join(shown(part) for part in answer)
     if isinstance(answer, Drawing):
         return to_svg(answer, 640)
     if isinstance(answer, Table):
@@ -73,16 +73,16 @@ def given(figure: Drawing, width: float) -> dict[str, Any]:
 def prepared(figure: Drawing, width: float) -> dict[str, Any]:
     """The same for a page without Python, with answers computed now: the details of marks, and other values of inputs."""
     asked = figure.interaction
-    found = {**given(figure, width), "inputs": [], "draws": False, "selects": False}
+    data = {**given(figure, width), "inputs": [], "draws": False, "selects": False}
     values = checked(asked.inputs, {})
-    found["details"] = _details(figure, figure, values)
-    found["answers"] = {}
+    data["details"] = _details(figure, figure, values)
+    data["answers"] = {}
     for name, some in asked.answers.items() if asked.draw else ():
         chosen = checked(asked.inputs, {**values, **some})
         drawn = asked.draw(None, chosen) if asked.draw else figure
-        found["answers"][name] = {"svg": to_svg(drawn, width, live=True), "table": drawn.table.folded,
-                                  "details": _details(figure, drawn, chosen)}  # fmt: skip
-    return found
+        data["answers"][name] = {"svg": to_svg(drawn, width, live=True), "table": drawn.table.folded,
+                                 "details": _details(figure, drawn, chosen)}  # fmt: skip
+    return data
 
 
 def pictures(figure: Drawing, width: float) -> dict[str, Any]:
@@ -90,21 +90,21 @@ def pictures(figure: Drawing, width: float) -> dict[str, Any]:
     asked = figure.interaction
     drawn = {name: asked.draw(None, checked(asked.inputs, some)) for name, some in asked.answers.items()} if asked.draw else {}
     return {"svg": to_svg(figure, width, live=True), "frames": [to_svg(frame, width, live=True) for frame in asked.frames],
-            "answers": {name: to_svg(one, width, live=True) for name, one in drawn.items()}}  # fmt: skip
+            "answers": {name: to_svg(picture, width, live=True) for name, picture in drawn.items()}}  # fmt: skip
 
 
 def _details(figure: Drawing, drawn: Drawing, values: Values) -> dict[str, str]:
     """What is shown of each mark that is drawn, by its key, as far as there is room for it."""
     if figure.interaction.select is None:
         return {}
-    found: dict[str, str] = {}
+    details: dict[str, str] = {}
     letters = 0
     for key in list(dict.fromkeys(mark.key for mark in drawn.shapes if mark.key))[:MOST_DETAILS]:
-        found[key] = told(figure, key, values)
-        letters += len(found[key])
+        details[key] = told(figure, key, values)
+        letters += len(details[key])
         if letters > MOST_LETTERS:
             break
-    return found
+    return details
 
 
 def window_of(message: Mapping[str, Any]) -> tuple[float, float] | None:

@@ -203,12 +203,12 @@ def _with_values(parts: Parts, asked: Values) -> Parts:
 
 def _effect(before: Parts, after: Parts) -> str:
     """What an edit did to the components."""
-    more = after.stored - before.stored
+    added = after.stored - before.stored
     size, old = sum(after.components.values()), sum(before.components.values())
-    words = f"{abs(more)} {'more' if more > 0 else 'fewer'} stored {'value' if abs(more) == 1 else 'values'}" if more else (
+    words = f"{abs(added)} {'more' if added > 0 else 'fewer'} stored {'value' if abs(added) == 1 else 'values'}" if added else (
         "as many stored values as before")  # fmt: skip
     if after.stype == "csr":
-        old_pointers, pointers = (take_slice(one.indptr, 0, one.rows + 1) for one in (before, after))
+        old_pointers, pointers = (take_slice(parts.indptr, 0, parts.rows + 1) for parts in (before, after))
         moved = np.flatnonzero(old_pointers != pointers)
         if len(moved):
             words += f"; {len(moved)} pointer{'s change' if len(moved) > 1 else ' changes'}, from indptr[{moved[0]}] on"
@@ -253,14 +253,14 @@ def _places(figure: Figure, parts: Parts, boxes: Sequence[tuple[float, float, fl
 
 def _magnifier(figure: Figure, parts: Parts, place: int) -> None:
     """The elements around a stored value, each as a square, and where they are in the whole."""
-    row, column, found = elements_around(parts, MAGNIFIED, place)
+    row, column, elements = elements_around(parts, MAGNIFIED, place)
     down, across = min(MAGNIFIED[0], parts.rows), min(MAGNIFIED[1], parts.columns)
     number = len(figure.panels)
     words = f"From row {row:,}, column {column:,}"
     window = (float(column), float(column + across)), (float(row), float(row + down))
     figure.panels.append(Panel(*window, PLACES, words, share=1 / 3, aspect=across / down, magnifies=0))
-    boxes = np.array([(at, at + 1, line, line + 1) for line, at in found], dtype=float).reshape(-1, 4)
-    figure.add(Cells(number, "sparse", boxes, f"{len(found)} of these {down * across:,} elements are stored"),
+    boxes = np.array([(at, at + 1, line, line + 1) for line, at in elements], dtype=float).reshape(-1, 4)
+    figure.add(Cells(number, "sparse", boxes, f"{len(elements)} of these {down * across:,} elements are stored"),
                lattice(number, row, column, down, across), _frame(parts, row, column, down, across))  # fmt: skip
 
 
@@ -271,10 +271,10 @@ def _frame(parts: Parts, row: int, column: int, down: int, across: int) -> Line:
     return Line(0, "ink", [x0, x1, x1, x0, x0], [y0, y0, y1, y1, y0], "what is magnified")
 
 
-def _widened(start: int, length: int, whole: int) -> tuple[float, float]:
-    least = max(float(length), whole / 40)
-    middle = min(max(start + length / 2, least / 2), whole - least / 2)
-    return max(middle - least / 2, 0.0), min(middle + least / 2, float(whole))
+def _widened(start: int, length: int, total: int) -> tuple[float, float]:
+    least = max(float(length), total / 40)
+    middle = min(max(start + length / 2, least / 2), total - least / 2)
+    return max(middle - least / 2, 0.0), min(middle + least / 2, float(total))
 
 
 def lattice(panel: int, row: int, column: int, down: int, across: int) -> Line:

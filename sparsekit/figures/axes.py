@@ -67,10 +67,10 @@ def to_axes(figure: Drawing, ax: Axes) -> Axes:
 def _inside(figure: Drawing, layout: Layout, ax: Axes) -> list[Axes]:
     """Axes for each panel, within the axes that are given."""
     ax.set_axis_off()
-    top, whole = layout.top, max(layout.bottom - layout.top, 1.0)
+    top, height = layout.top, max(layout.bottom - layout.top, 1.0)
     places = []
     for number, box in enumerate(layout.boxes):
-        place = (box.left / layout.width, 1 - (box.bottom - top) / whole, box.width / layout.width, box.height / whole)
+        place = (box.left / layout.width, 1 - (box.bottom - top) / height, box.width / layout.width, box.height / height)
         places.append(ax.inset_axes(place, zorder=number + 5))
     return places
 
@@ -99,7 +99,8 @@ def _ink(ax: Axes, kind: str) -> str | tuple[float, ...]:
         color = matplotlib.colors.to_rgba(matplotlib.rcParams["text.color"])
         return (*color[:3], 0.7 if kind == "muted" else 1.0)
     if kind == "paper":
-        grounds = (matplotlib.colors.to_rgba(one.get_facecolor()) for one in (ax, ax.figure) if one is not ax or ax.axison)
+        grounds = (matplotlib.colors.to_rgba(artist.get_facecolor()) for artist in (ax, ax.figure)
+                   if artist is not ax or ax.axison)  # fmt: skip
         return next((color for color in grounds if color[3]), (1.0, 1.0, 1.0, 1.0))
     return LIGHT[kind]
 
@@ -156,28 +157,28 @@ class _Drawer:
             ax.spines[side].set_visible(self.panel.framed)
         ax.spines["bottom"].set_visible(self.panel.framed or bool(self.layout.axes_of(self.number, "bottom")))
         for axis, side in ((ax.xaxis, "bottom"), (ax.yaxis, "left")):
-            found = self.layout.axes_of(self.number, side)
-            ticks = [tick for one in found for tick in self.layout.ticks_of(one) if tick.words]
+            side_axes = self.layout.axes_of(self.number, side)
+            ticks = [tick for side_axis in side_axes for tick in self.layout.ticks_of(side_axis) if tick.words]
             axis.set_ticks([tick.value for tick in ticks], [tick.words for tick in ticks])
             axis.set_minor_locator(self.matplotlib.ticker.NullLocator())
             axis.set_tick_params(length=0)
-            if any(one.grid and (one.unit or side == "bottom") for one in found):
+            if any(side_axis.grid and (side_axis.unit or side == "bottom") for side_axis in side_axes):
                 axis.grid(True, color=LIGHT["line"], linewidth=0.6)
             else:
                 axis.grid(False)
             if len(self.figure.panels) > 1:
                 axis.set_tick_params(labelsize=SMALL * POINT)
-            if label := next((clean(one.label) for one in found if one.label), ""):
+            if label := next((clean(side_axis.label) for side_axis in side_axes if side_axis.label), ""):
                 ax.set_xlabel(label, loc="left") if side == "bottom" else ax.set_ylabel(label)
         ax.set_axisbelow(True)
-        for one in self.layout.axes_of(self.number, "right"):
-            for value, words in one.ticks:
+        for side_axis in self.layout.axes_of(self.number, "right"):
+            for value, words in side_axis.ticks:
                 ax.annotate(clean(words), (1, value), (6, 0), xycoords=ax.get_yaxis_transform(), textcoords="offset points",
                             va="center", fontsize=SMALL * POINT, annotation_clip=False)  # fmt: skip
 
     def _boxes(self, boxes: np.ndarray, kind: str) -> None:
-        found = boxes[np.isfinite(boxes).all(axis=1)]
-        corners = np.stack((found[:, (0, 2)], found[:, (1, 2)], found[:, (1, 3)], found[:, (0, 3)]), axis=1)
+        finite = boxes[np.isfinite(boxes).all(axis=1)]
+        corners = np.stack((finite[:, (0, 2)], finite[:, (1, 2)], finite[:, (1, 3)], finite[:, (0, 3)]), axis=1)
         style = _fill(self.ax, kind)
         self.ax.add_collection(self.matplotlib.collections.PolyCollection(corners, zorder=self.order, **style))
 

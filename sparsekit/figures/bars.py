@@ -46,20 +46,20 @@ def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, ow
     -------
     Figure
     """
-    title, unit, own, note = (checks.text(*one) for one in (("title", title), ("unit", unit), ("own", own), ("note", note)))
+    title, unit, own, note = (checks.text(*pair) for pair in (("title", title), ("unit", unit), ("own", own), ("note", note)))
     checks.flag("more_is_better", more_is_better)
     rows = {str(name): checks.mapping_of(f"rows[{name!r}]", row, MEASURED)
             for name, row in checks.mapping_of("rows", rows, "{'median': 5, 'min': 4, 'max': 6}").items()}  # fmt: skip
-    found = {name: (number(row.get("median"), math.nan), number(row.get("min"), math.nan), number(row.get("max"), math.nan))
-             for name, row in rows.items()}
+    measured = {name: (number(row.get("median"), math.nan), number(row.get("min"), math.nan), number(row.get("max"), math.nan))
+                    for name, row in rows.items()}
     kinds = {name: str(row.get("kind", "")) for name, row in rows.items()}
     cells = [(name, f"{_written(median)} {unit}" if math.isfinite(median) else "no number", _range_words(least, most),
-              _against(median, found, more_is_better)) for name, (median, least, most) in found.items()]  # fmt: skip
+              _against(median, measured, more_is_better)) for name, (median, least, most) in measured.items()]  # fmt: skip
     table = Table(("", "median", "least to greatest", "times the best"), cells, title)
-    longest = max((value for row in found.values() for value in row if math.isfinite(value)), default=0.0)
-    figure = Figure(title, _finding(found, unit, more_is_better), table=table, notes=(note,) if note else ())
-    add_rows(figure, ROW, longest or 1.0, [(name, cells[place][1]) for place, name in enumerate(found)])
-    for place, (name, (median, least, most)) in enumerate(found.items()):
+    longest = max((value for row in measured.values() for value in row if math.isfinite(value)), default=0.0)
+    figure = Figure(title, _finding(measured, unit, more_is_better), table=table, notes=(note,) if note else ())
+    add_rows(figure, ROW, longest or 1.0, [(name, cells[place][1]) for place, name in enumerate(measured)])
+    for place, (name, (median, least, most)) in enumerate(measured.items()):
         kind = kinds[name] if kinds[name] in KINDS else "muted" if own and name.startswith(own) else "outline"
         words = ", ".join(filter(None, [f"{name}: {cells[place][1]}", cells[place][2]]))
         if math.isfinite(median):
@@ -84,32 +84,32 @@ def _range_words(least: float, most: float) -> str:
     return f"{_written(least)} to {_written(most)}" if math.isfinite(least) and math.isfinite(most) else ""
 
 
-def _best(found: Mapping[str, tuple[float, ...]], more_is_better: bool) -> str:
+def _best(measured: Mapping[str, tuple[float, ...]], more_is_better: bool) -> str:
     pick = max if more_is_better else min
-    return pick(found, key=lambda name: found[name][0])
+    return pick(measured, key=lambda name: measured[name][0])
 
 
-def _numbers(found: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+def _numbers(measured: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
     """Those whose median is a number."""
-    return {name: row for name, row in found.items() if math.isfinite(row[0])}
+    return {name: row for name, row in measured.items() if math.isfinite(row[0])}
 
 
-def _against(median: float, found: Mapping[str, tuple[float, ...]], more_is_better: bool) -> str:
-    found = _numbers(found)
+def _against(median: float, measured: Mapping[str, tuple[float, ...]], more_is_better: bool) -> str:
+    measured = _numbers(measured)
     if not math.isfinite(median):
         return ""
-    best = found[_best(found, more_is_better)][0]
+    best = measured[_best(measured, more_is_better)][0]
     ratio = (best / median if more_is_better else median / best) if best and median else 1.0
     return f"{ratio:.2f}" if ratio < 10 else format_ratio(ratio).rstrip("×")
 
 
-def _finding(found: Mapping[str, tuple[float, ...]], unit: str, more_is_better: bool) -> str:
-    found = _numbers(found)
-    if not found:
+def _finding(measured: Mapping[str, tuple[float, ...]], unit: str, more_is_better: bool) -> str:
+    measured = _numbers(measured)
+    if not measured:
         return "Nothing was measured."
-    best = _best(found, more_is_better)
-    text = f"The {'most' if more_is_better else 'least'} is {_written(found[best][0])} {clean(unit)}, of {clean(best)}"
-    others = {name: row for name, row in found.items() if name != best}
+    best = _best(measured, more_is_better)
+    text = f"The {'most' if more_is_better else 'least'} is {_written(measured[best][0])} {clean(unit)}, of {clean(best)}"
+    others = {name: row for name, row in measured.items() if name != best}
     if not others:
         return f"{text}."
     second = _best(others, more_is_better)

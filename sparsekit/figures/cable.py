@@ -82,22 +82,22 @@ def cable_figure(tables: Sequence[Crossed]) -> Figure:
     Figure
         Its live view lets both sides send bytes at the same speed.
     """
-    largest = max(tables, key=lambda one: (one.of_whole, one.bytes))
-    ordered = sorted(tables, key=lambda one: (-one.of_whole, one.key))
-    rows = [(clean(repr(one.key), 60), _rows(one.pulled), _rows(one.pushed), f"{one.rows:,}", format_bytes(one.bytes),
-             format_bytes(one.of_whole)) for one in ordered]  # fmt: skip
+    largest = max(tables, key=lambda crossed: (crossed.of_whole, crossed.bytes))
+    ordered = sorted(tables, key=lambda crossed: (-crossed.of_whole, crossed.key))
+    rows = [(clean(repr(crossed.key), 60), _rows(crossed.pulled), _rows(crossed.pushed), f"{crossed.rows:,}",
+             format_bytes(crossed.bytes), format_bytes(crossed.of_whole)) for crossed in ordered]  # fmt: skip
     columns = ("key", "rows pulled", "rows pushed", "of", "bytes a step", "the whole table")
     table = Table(columns, rows, "One step of a worker, on average")
-    others = [one for one in tables if one is not largest]
-    more = f" {counted(len(others), 'smaller key')} moved {format_bytes(sum(one.bytes for one in others))} a step."
+    others = [crossed for crossed in tables if crossed is not largest]
+    smaller = f" {counted(len(others), 'smaller key')} moved {format_bytes(sum(crossed.bytes for crossed in others))} a step."
     notes = (f"The area of a square is bytes, on one scale: on the left what each server holds{_marked(largest)}.",
-             *([more.strip()] if others else []))  # fmt: skip
+             *([smaller.strip()] if others else []))  # fmt: skip
 
     def drawn(sent: float) -> Figure:
         """The figure when each side has sent this many bytes."""
         figure = Figure(_title(largest), _finding(largest), table=table, notes=notes)
-        for number, one in enumerate(_sides(largest)):
-            _side(figure, number, largest, one, min(1.0, sent / max(one.bytes, 1.0)))
+        for number, crossed in enumerate(_sides(largest)):
+            _side(figure, number, largest, crossed, min(1.0, sent / max(crossed.bytes, 1.0)))
         return figure
 
     figure = drawn(math.inf)
@@ -107,43 +107,43 @@ def cable_figure(tables: Sequence[Crossed]) -> Figure:
     return figure
 
 
-def _sides(one: Crossed) -> list[Crossed]:
+def _sides(crossed: Crossed) -> list[Crossed]:
     """What is drawn: the table whole, if it did not cross whole, and as it crossed."""
-    if one.kind == "dense":
-        return [one]
-    every = [server._replace(pulled=float(server.rows), pushed=float(server.rows)) for server in one.servers]
-    pulled, pushed = ((float(one.rows) if way[1] else 0.0, float(one.whole) if way[1] else 0.0, "dense")
-                      for way in (one.pulled, one.pushed))  # fmt: skip
-    return [one._replace(pulled=pulled, pushed=pushed, servers=every), one]
+    if crossed.kind == "dense":
+        return [crossed]
+    every = [server._replace(pulled=float(server.rows), pushed=float(server.rows)) for server in crossed.servers]
+    pulled, pushed = ((float(crossed.rows) if way[1] else 0.0, float(crossed.whole) if way[1] else 0.0, "dense")
+                      for way in (crossed.pulled, crossed.pushed))  # fmt: skip
+    return [crossed._replace(pulled=pulled, pushed=pushed, servers=every), crossed]
 
 
 def _rows(way: tuple[float, float, str]) -> str:
     return f"{way[0]:,.0f}" if way[1] else ""
 
 
-def _marked(one: Crossed) -> str:
-    return "" if one.kind == "dense" else ", with the rows that cross gathered in a corner; a ring marks a small square"
+def _marked(crossed: Crossed) -> str:
+    return "" if crossed.kind == "dense" else ", with the rows that cross gathered in a corner; a ring marks a small square"
 
 
-def _title(one: Crossed) -> str:
-    name = clean(one.key, 60)
-    if one.kind == "dense" or not one.bytes < one.of_whole:
-        return f"{name}: a step moves {format_bytes(one.bytes)}"
-    fewer = format_ratio(one.of_whole / one.bytes)
-    return f"{name}: its rows cross in {format_bytes(one.bytes)}, {fewer} fewer bytes than the whole table"
+def _title(crossed: Crossed) -> str:
+    name = clean(crossed.key, 60)
+    if crossed.kind == "dense" or not crossed.bytes < crossed.of_whole:
+        return f"{name}: a step moves {format_bytes(crossed.bytes)}"
+    fewer = format_ratio(crossed.of_whole / crossed.bytes)
+    return f"{name}: its rows cross in {format_bytes(crossed.bytes)}, {fewer} fewer bytes than the whole table"
 
 
-def _finding(one: Crossed) -> str:
-    ways = [f"{verb} {rows:,.0f}" for verb, (rows, size, _) in (("pulls", one.pulled), ("pushes", one.pushed)) if size]
-    share = max(one.pulled[0], one.pushed[0]) / max(one.rows, 1)
-    rows = f"{counted(one.rows, 'row')} ({format_density(share)})"
-    said = [f"A step of a worker {' and '.join(ways)} of {rows}: {format_bytes(one.bytes)}."]
-    if one.kind != "dense":
-        said.append(f"The whole table would take {format_bytes(one.of_whole)}.")
-    if len(one.servers) > 1:
-        parts = [f"{server.name} {max(server.pulled, server.pushed):,.0f}" for server in one.servers[:MOST]]
-        rest = f", and {len(one.servers) - MOST} more" if len(one.servers) > MOST else ""
-        said.append(f"Rows by server: {', '.join(parts)}{rest}.")
+def _finding(crossed: Crossed) -> str:
+    ways = [f"{verb} {rows:,.0f}" for verb, (rows, size, _) in (("pulls", crossed.pulled), ("pushes", crossed.pushed)) if size]
+    share = max(crossed.pulled[0], crossed.pushed[0]) / max(crossed.rows, 1)
+    rows = f"{counted(crossed.rows, 'row')} ({format_density(share)})"
+    said = [f"A step of a worker {' and '.join(ways)} of {rows}: {format_bytes(crossed.bytes)}."]
+    if crossed.kind != "dense":
+        said.append(f"The whole table would take {format_bytes(crossed.of_whole)}.")
+    if len(crossed.servers) > 1:
+        parts = [f"{server.name} {max(server.pulled, server.pushed):,.0f}" for server in crossed.servers[:MOST]]
+        remaining = f", and {len(crossed.servers) - MOST} more" if len(crossed.servers) > MOST else ""
+        said.append(f"Rows by server: {', '.join(parts)}{remaining}.")
     return " ".join(said)
 
 
@@ -151,30 +151,30 @@ def _together(servers: Sequence[Server]) -> list[Server]:
     """The servers that are drawn: what is too many is one."""
     if len(servers) <= MOST:
         return list(servers)
-    rest = servers[MOST - 1 :]
-    rows, pulled, pushed = zip(*(server[1:] for server in rest), strict=True)
-    return [*servers[: MOST - 1], Server(f"{len(rest)} more", sum(rows), sum(pulled), sum(pushed))]
+    remaining = servers[MOST - 1 :]
+    rows, pulled, pushed = zip(*(server[1:] for server in remaining), strict=True)
+    return [*servers[: MOST - 1], Server(f"{len(remaining)} more", sum(rows), sum(pulled), sum(pushed))]
 
 
-def _side(figure: Figure, panel: int, whole: Crossed, one: Crossed, sent: float) -> None:
+def _side(figure: Figure, panel: int, table: Crossed, crossed: Crossed, sent: float) -> None:
     """A cable for each server, and on it what is pulled and pushed; ``sent`` is the share that has crossed."""
-    servers = _together(one.servers)
+    servers = _together(crossed.servers)
     largest = max(server.rows for server in servers)
     sides = [math.sqrt(server.rows / max(largest, 1)) for server in servers]
     scale = min(SQUARE, (TALL - GAP * (len(servers) - 1)) / sum(sides) if sum(sides) else SQUARE)
-    each = scale / math.sqrt(largest * whole.whole / max(whole.rows, 1)) if largest and whole.whole else 0.0
+    each = scale / math.sqrt(largest * table.whole / max(table.rows, 1)) if largest and table.whole else 0.0
     height = HEAD + sum(max(side * scale, 14.0) for side in sides) + GAP * len(servers) + 6
     figure.panels.append(Panel((0.0, WIDTH), (0.0, height), height, share=0.5, aspect=WIDTH / height))
-    name = "what crossed" if whole is one else "if all rows crossed"
-    figure.add(Text(panel, one.kind, 0.0, 16.0, format_bytes(one.bytes), bold=True, size=32.0),
+    name = "what crossed" if table is crossed else "if all rows crossed"
+    figure.add(Text(panel, crossed.kind, 0.0, 16.0, format_bytes(crossed.bytes), bold=True, size=32.0),
                Text(panel, "ink", 0.0, 48.0, name, bold=True, size=14.0))  # fmt: skip
-    for x, words, below in ((TABLE, "servers", f"{one.rows:,} rows"), (PULLED, "pull →", _amount(one.pulled)),
-                            (PUSHED, "← push", _amount(one.pushed)), (WORKER, "worker", "")):  # fmt: skip
+    for x, words, below in ((TABLE, "servers", f"{crossed.rows:,} rows"), (PULLED, "pull →", _amount(crossed.pulled)),
+                            (PUSHED, "← push", _amount(crossed.pushed)), (WORKER, "worker", "")):  # fmt: skip
         figure.add(Text(panel, "ink", x, 76.0, words, "middle"), Text(panel, "muted", x, 94.0, below, "middle"))
     y = HEAD
     for server, side in zip(servers, sides, strict=True):
         middle = y + max(side * scale, 14.0) / 2
-        _cable(figure, panel, one, server, (middle, side * scale, each), sent)
+        _cable(figure, panel, crossed, server, (middle, side * scale, each), sent)
         y += max(side * scale, 14.0) + GAP
     figure.add(Rect(panel, "outline", WORKER - HALF, WORKER + HALF, HEAD, y - GAP, "worker"))
 
@@ -183,7 +183,7 @@ def _amount(way: tuple[float, float, str]) -> str:
     return format_bytes(way[1]) if way[1] else "nothing"
 
 
-def _cable(figure: Figure, panel: int, one: Crossed, server: Server, place: tuple[float, float, float], sent: float) -> None:
+def _cable(figure: Figure, panel: int, crossed: Crossed, server: Server, place: tuple[float, float, float], sent: float) -> None:
     """A server's square with the rows that cross, its cable, and what is on it."""
     middle, side, scale = place
     half = side / 2
@@ -193,10 +193,10 @@ def _cable(figure: Figure, panel: int, one: Crossed, server: Server, place: tupl
     rows = max(server.pulled, server.pushed)
     inner = side * math.sqrt(min(1.0, rows / server.rows)) if server.rows else 0.0
     words = f"{server.name}: {rows:,.0f} of its {server.rows:,} rows"
-    figure.add(Rect(panel, one.kind, left, left + inner, top, top + inner, words),
+    figure.add(Rect(panel, crossed.kind, left, left + inner, top, top + inner, words),
                Line(panel, "muted", [left, left + side, left + side, left, left], [top, top, top + side, top + side, top]))
-    for x, verb, (total, size, kind), part in ((PULLED, "pulls", one.pulled, server.pulled),
-                                               (PUSHED, "pushes", one.pushed, server.pushed)):  # fmt: skip
+    for x, verb, (total, size, kind), part in ((PULLED, "pulls", crossed.pulled, server.pulled),
+                                               (PUSHED, "pushes", crossed.pushed, server.pushed)):  # fmt: skip
         moved = size * part / total if total else 0.0
         square = math.sqrt(moved) * scale
         if square <= 0:

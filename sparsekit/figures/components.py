@@ -163,8 +163,8 @@ def _bin_csr(parts: Parts, counts: np.ndarray, block: tuple[int, int], every: in
     positions = [int(take_slice(parts.indptr, edge, edge + 1)[0]) for edge in edges]
     for i in range(down):
         for piece in _chunks(parts.indices, positions[i], positions[i + 1], every):
-            found = np.bincount(np.clip(piece // width, 0, across - 1), minlength=across)
-            counts[i] += found * every
+            binned = np.bincount(np.clip(piece // width, 0, across - 1), minlength=across)
+            counts[i] += binned * every
         if every > 1:
             # Totals by block row are known exactly; only their spread is estimated.
             exact, seen = positions[i + 1] - positions[i], int(counts[i].sum())
@@ -177,15 +177,15 @@ def _bin_rows(parts: Parts, counts: np.ndarray, block: tuple[int, int], every: i
     widths = np.full(across, width, dtype=np.int64)
     widths[-1] = parts.columns - width * (across - 1)
     for piece in _chunks(parts.indices, 0, len_of(parts.indices), every):
-        found = np.bincount(np.clip(piece // height, 0, down - 1), minlength=down)
-        counts += (found * every)[:, None] * widths
+        binned = np.bincount(np.clip(piece // height, 0, down - 1), minlength=down)
+        counts += (binned * every)[:, None] * widths
 
 
 def cell_text(value: object) -> str:
     """Write one stored value in at most seven characters or so."""
     if isinstance(value, (float, np.floating)):
-        found = float(value)
-        return f"{found:.3g}" if math.isfinite(found) else str(found)
+        number = float(value)
+        return f"{number:.3g}" if math.isfinite(number) else str(number)
     return f"{value}"
 
 
@@ -201,9 +201,9 @@ def entries_from(parts: Parts, start: int, end: int) -> tuple[np.ndarray, np.nda
     stored = take_slice(parts.indices, first, last)
     pieces = [take_slice(parts.data, row, row + 1).reshape(-1)[max(start - row * wide, 0) : end - row * wide]
               for row in range(first, first + len(stored))]  # fmt: skip
-    found = np.concatenate(pieces) if pieces else np.zeros(0)
-    places = np.arange(start, start + len(found))
-    return stored[places // wide - first] if len(stored) else places, places % wide, found
+    elements = np.concatenate(pieces) if pieces else np.zeros(0)
+    places = np.arange(start, start + len(elements))
+    return stored[places // wide - first] if len(stored) else places, places % wide, elements
 
 
 def position(part: Array, count: int, wanted: int) -> int:
@@ -234,7 +234,7 @@ def elements_around(parts: Parts, size: tuple[int, int], place: int = -1) -> tup
     row, column = index, max(place, 0) % max(parts.columns, 1)
     if csr:
         row, column = position(parts.indptr, parts.rows + 1, middle) - 1, index
-    top, left = (max(0, min(at - length // 2, whole - length)) for at, length, whole in
+    top, left = (max(0, min(at - length // 2, total - length)) for at, length, total in
                  ((row, size[0], parts.rows), (column, size[1], parts.columns)))
     rows = range(top, min(top + size[0], parts.rows))
     if not csr:
@@ -243,8 +243,8 @@ def elements_around(parts: Parts, size: tuple[int, int], place: int = -1) -> tup
         across = range(left, min(left + size[1], parts.columns))
         return top, left, [(number, at) for number in rows if number in stored for at in across]
     pointers = take_slice(parts.indptr, top, rows[-1] + 2)
-    found = []
+    elements = []
     for number, start, end in zip(rows, pointers.tolist(), pointers[1:].tolist(), strict=False):
         columns = take_slice(parts.indices, start, end)
-        found += [(number, int(at)) for at in columns[(columns >= left) & (columns < left + size[1])]]
-    return top, left, found
+        elements += [(number, int(at)) for at in columns[(columns >= left) & (columns < left + size[1])]]
+    return top, left, elements

@@ -153,22 +153,22 @@ def _notes(runs: Mapping[str, _Run], shown: Mapping[str, list[Block]]) -> tuple[
 
 def _named(profiles: object) -> dict[str, Columns]:  # object: what the user gave
     """The columns of each run, by name; the runs and processes of a merged profile are drawn one by one."""
-    given = checks.mapping_of("profiles", profiles, "profiles") if isinstance(profiles, Mapping) else {"": profiles}
-    found: dict[str, Columns] = {}
-    for name, profile in given.items():
+    by_name = checks.mapping_of("profiles", profiles, "profiles") if isinstance(profiles, Mapping) else {"": profiles}
+    columns_of: dict[str, Columns] = {}
+    for name, profile in by_name.items():
         columns = getattr(profile, "tables", None)
         if columns is None:
             raise ParameterError(expected("profiles", "a Profile, or a mapping of names to profiles", profile),
                                  hint="with mx.Profiler() as prof: … gives one.")  # fmt: skip
         runs = columns.texts(columns.runs.name)
         if len(runs) < 2:
-            found[str(name)] = columns
+            columns_of[str(name)] = columns
             continue
         for place, run in enumerate(runs):
-            found[f"{name} {run or f'run {place + 1}'}".strip()] = columns.only(place)
-    if not found:
+            columns_of[f"{name} {run or f'run {place + 1}'}".strip()] = columns.only(place)
+    if not columns_of:
         raise ParameterError("There are no profiles.", hint="give at least one.")
-    return found
+    return columns_of
 
 
 class _Run(NamedTuple):
@@ -199,8 +199,8 @@ class _Run(NamedTuple):
 
     def through(self, bit: int) -> Array:
         """Whether each operator has this source."""
-        found: Array = self.sources & np.uint64(1 << bit) != 0
-        return found
+        reached: Array = self.sources & np.uint64(1 << bit) != 0
+        return reached
 
     @property
     def dense(self) -> int:
@@ -212,7 +212,7 @@ class _Run(NamedTuple):
         """Operators that go through any large array that may be sparse."""
         return int(((self.kind == DENSE) | (self.kind == SPARSE)).sum())
 
-    def made(self, source: Block) -> int:
+    def dense_by(self, source: Block) -> int:
         """Operators that are dense by one line, that of the line among them."""
         return int((self.through(source.bit) & (self.kind == DENSE)).sum())
 
@@ -246,16 +246,16 @@ def _reached(columns: Columns, dense: Array) -> tuple[Array, Array]:
     events = columns.events
     passes = dense[events.kind]
     is_source = (columns.kinds.became_dense != 0)[events.kind].tolist()
-    found, bits, count = [0] * len(events), np.full(len(events), -1), 0
+    reached, bits, count = [0] * len(events), np.full(len(events), -1), 0
     through = np.flatnonzero(passes)
     for at, sources in zip(through.tolist(), events.made_by.taken(through).lists(), strict=True):
         for source in sources:
             if source >= 0:
-                found[at] |= found[source]
-        if is_source[at] and not found[at] and count < MOST_SOURCES:
-            bits[at], found[at] = count, 1 << count
+                reached[at] |= reached[source]
+        if is_source[at] and not reached[at] and count < MOST_SOURCES:
+            bits[at], reached[at] = count, 1 << count
             count += 1
-    return np.array(found, np.uint64), bits
+    return np.array(reached, np.uint64), bits
 
 
 def _storage(columns: Columns) -> tuple[Array, Array, int]:
@@ -266,11 +266,11 @@ def _storage(columns: Columns) -> tuple[Array, Array, int]:
     large = cells >= least
     stored = ~columns.where_text(["", "default"])[arrays.stype] & (arrays.stored >= FULL * cells) & large
     stored &= ~columns.where_text(HAS_TO_BE)[arrays.role]
-    both = [[place for place in (*taken, *made) if place >= 0]
-            for taken, made in zip(kinds.inputs.lists(), kinds.outputs.lists(), strict=True)]  # fmt: skip
-    found = storage_of(columns)
-    found[[not large[places].any() for places in both]] = NONE
-    return found, np.array([bool(stored[places].any()) for places in both], bool), math.ceil(least)
+    both = [[place for place in (*inputs, *outputs) if place >= 0]
+            for inputs, outputs in zip(kinds.inputs.lists(), kinds.outputs.lists(), strict=True)]  # fmt: skip
+    storage = storage_of(columns)
+    storage[[not large[places].any() for places in both]] = NONE
+    return storage, np.array([bool(stored[places].any()) for places in both], bool), math.ceil(least)
 
 
 def _pass(block: Block) -> str:
@@ -289,12 +289,12 @@ def _together(run: _Run) -> list[Block]:
     """The largest blocks, and what lies between two of them as one."""
     large = np.flatnonzero((run.kind == DENSE) | (run.kind == SPARSE))
     alone = np.sort(large[np.argsort(-run.bytes[large], kind="stable")[:MOST]]).tolist()
-    found: list[Block] = []
+    blocks: list[Block] = []
     for before, after in itertools.pairwise([-1, *alone, len(run.kind)]):
-        found += _joined(run, before + 1, after)
+        blocks += _joined(run, before + 1, after)
         if after < len(run.kind):
-            found.append(run.block(after))
-    return found
+            blocks.append(run.block(after))
+    return blocks
 
 
 def _joined(run: _Run, begin: int, end: int) -> list[Block]:
@@ -306,22 +306,22 @@ def _joined(run: _Run, begin: int, end: int) -> list[Block]:
         return [run.block(begin)]
     lanes = run.columns.kinds.lane[run.event_kind[part]]
     lane = run.columns.texts(lanes[:1])[0] if (lanes == lanes[0]).all() else ""
-    kind = next(one for one in ("dense", "sparse", "needed", "none") if STORAGE.index(one) in kinds)
+    kind = next(storage for storage in ("dense", "sparse", "needed", "none") if STORAGE.index(storage) in kinds)
     blamed = [run.block(begin + at) for at in np.flatnonzero(run.bits[part] >= 0).tolist()]
     return [Block(f"{end - begin} more", lane, kind, int(run.bytes[part].sum()), end - begin,
-                  int(np.bitwise_or.reduce(run.sources[part])), next((one.line for one in blamed if one.line), ""),
-                  max((one.bit for one in blamed), default=-1))]  # fmt: skip
+                  int(np.bitwise_or.reduce(run.sources[part])), next((block.line for block in blamed if block.line), ""),
+                  max((block.bit for block in blamed), default=-1))]  # fmt: skip
 
 
 def _title(runs: Mapping[str, _Run]) -> str:
-    name, run = max(runs.items(), key=lambda one: one[1].dense)
+    name, run = max(runs.items(), key=lambda item: item[1].dense)
     if not run.dense:
         return "No large array is dense that does not have to be"
     of = f"“{clean(name, 80)}”: " if len(runs) > 1 else ""
     worst = run.worst
     if not worst:
         return f"{of}{run.dense:,} of {run.through_large:,} operators work on dense arrays"
-    return f"{of}{'one line' if of else worst[0].name} makes {run.made(worst[0]):,} of {run.through_large:,} operators dense"
+    return f"{of}{'one line' if of else worst[0].name} makes {run.dense_by(worst[0]):,} of {run.through_large:,} operators dense"
 
 
 def _finding(runs: Mapping[str, _Run]) -> str:
@@ -329,13 +329,13 @@ def _finding(runs: Mapping[str, _Run]) -> str:
     for name, run in runs.items():
         worst, moved = run.worst, format_bytes(int(run.bytes.sum()))
         sources = [f"{source.name}{f' ({source.line})' if source.line else ''} makes "
-                   f"{counted(run.made(source), 'operator')} dense" for source in worst[:3]]  # fmt: skip
-        more = f", and {len(worst) - 3} more lines do so" if len(worst) > 3 else ""
-        where = f" {'; '.join(sources)}{more}." if sources else ""
+                   f"{counted(run.dense_by(source), 'operator')} dense" for source in worst[:3]]  # fmt: skip
+        others = f", and {len(worst) - 3} more lines do so" if len(worst) > 3 else ""
+        where = f" {'; '.join(sources)}{others}." if sources else ""
         of = f"“{clean(name, 80)}”: " if len(runs) > 1 else ""
-        large, what = counted(run.through_large, "operator"), "one step" if run.is_step else "the run"
+        large, span = counted(run.through_large, "operator"), "one step" if run.is_step else "the run"
         said.append(f"{of}{run.dense:,} of the {large} that go through large arrays work on dense ones, "
-                    f"and {what} moves {moved}.{where}")  # fmt: skip
+                    f"and {span} moves {moved}.{where}")  # fmt: skip
     most, least = (pick(int(run.bytes.sum()) for run in runs.values()) for pick in (max, min))
     if len(runs) > 1 and 0 < least < most:
         said.append(f"That is {format_ratio(most / least)} as many bytes.")
@@ -355,15 +355,15 @@ def _columns(shown: Mapping[str, list[Block]]) -> dict[str, list[int]]:
     """The column of each block: the same operator stands in the same column in every run."""
     longest = max(shown.values(), key=len, default=[])
     names = [(block.lane, block.name) for block in longest]
-    found = {}
+    columns = {}
     for name, blocks in shown.items():
         places: list[int] = []
         for left, block in zip(range(len(blocks), 0, -1), blocks, strict=True):
             first = places[-1] + 1 if places else 0
             same = [at for at in range(first, len(names) - left + 1) if names[at] == (block.lane, block.name)]
             places.append(same[0] if same else first)
-        found[name] = places
-    return found
+        columns[name] = places
+    return columns
 
 
 class _Form(NamedTuple):
@@ -440,11 +440,11 @@ def _thread(panel: int, places: list[tuple[float, float]], blocks: list[Block]) 
     for bit in {block.bit for block in blocks if block.bit >= 0}:
         dense = [at for at, block in enumerate(blocks) if block.kind == "dense" and block.sources >> bit & 1]
         thick.update(range(dense[0], dense[-1]) if dense else ())
-    found: list[Mark] = []
+    marks: list[Mark] = []
     for at, (here, there) in enumerate(itertools.pairwise(places)):
         ends = [here[0], there[0]], [here[1], there[1]]
-        found.append(Line(panel, "dense" if at in thick else "muted", *ends, width=3.0 if at in thick else 1.0))
-    return found
+        marks.append(Line(panel, "dense" if at in thick else "muted", *ends, width=3.0 if at in thick else 1.0))
+    return marks
 
 
 def _block(panel: int, block: Block, x: float, y: float, scale: float) -> list[Mark]:

@@ -95,8 +95,8 @@ def _remedies(nodes: Sequence[Node]) -> list[str]:
     lines = []
     for number, node in enumerate((node for node in nodes if node.alarms), 1):
         refused = {True: ", more than the limit allows", False: ""}
-        parts = "; ".join(f"{one.what} → {cost([one])}{refused[one.refused]}" for one in node.alarms)
-        remedies = "; ".join(dict.fromkeys(one.remedy for one in node.alarms if one.remedy))
+        parts = "; ".join(f"{fallback.what} → {cost([fallback])}{refused[fallback.refused]}" for fallback in node.alarms)
+        remedies = "; ".join(dict.fromkeys(fallback.remedy for fallback in node.alarms if fallback.remedy))
         lines.append(f"{number} {clean(node.name)}: {parts}. {remedies}")
     return lines
 
@@ -114,9 +114,9 @@ def _output_lines(node: Node) -> list[tuple[Array, str, str]]:
               f"{array.dtype or 'type not known'}, {bytes_words(array, False)}")
              for place, array in enumerate(shown)]  # fmt: skip
     if len(shown) < len(node.outputs):
-        rest = node.outputs[len(shown):]
-        alike = {array_words(array) for array in rest}
-        lines.append((rest[0], f"{len(rest)} more outputs", next(iter(alike)) if len(alike) == 1 else "see the table"))
+        hidden = node.outputs[len(shown):]
+        alike = {array_words(array) for array in hidden}
+        lines.append((hidden[0], f"{len(hidden)} more outputs", next(iter(alike)) if len(alike) == 1 else "see the table"))
     return lines
 
 
@@ -201,9 +201,9 @@ class _Cards:
             shown = fit(clean(f"{number} {said}", 100), (width - 22) * self.scale, LABEL)
             self.figure.add(Rect(0, "dense", x + 12, x + width - 6, at, at + 17, label=shown))
             at += 20
-        for array, what, size in _output_lines(node):
+        for array, description, size in _output_lines(node):
             self.figure.add(Rect(0, self._kind(array, not node.op), x + 13, x + 27, at + 3, at + 15))
-            self._text(x + 34, at + 9, what, width - 40)
+            self._text(x + 34, at + 9, description, width - 40)
             self._text(x + 34, at + 24, size, width - 40, "muted")
             at += 31
         if node.gradient:
@@ -250,9 +250,9 @@ def _details(nodes: Sequence[Node], key: str) -> dict[str, str] | None:
         said[f"output {place}" if len(node.outputs) > 1 else "output"] = f"{array_words(array)}, {bytes_words(array)}"
     if node.gradient:
         said["gradient"] = node.gradient
-    for place, one in enumerate(node.alarms):
+    for place, alarm in enumerate(node.alarms):
         where = f"becomes dense{f' ({place + 1})' if place else ''}"
-        said[where] = f"{one.what}: {cost([one])}{', more than the limit allows' if one.refused else ''}. {one.remedy}"
+        said[where] = f"{alarm.what}: {cost([alarm])}{', more than the limit allows' if alarm.refused else ''}. {alarm.remedy}"
     return said
 
 

@@ -45,10 +45,10 @@ class Array(NamedTuple):
         """Number of elements, None if not known."""
         if self.shape is None or None in self.shape:
             return None
-        found = 1
+        elements = 1
         for length in self.shape:
-            found *= length or 0
-        return found
+            elements *= length or 0
+        return elements
 
     @property
     def item(self) -> int | None:
@@ -115,7 +115,7 @@ class Node(NamedTuple):
     @property
     def alarms(self) -> tuple[Fallback, ...]:
         """All that becomes dense at this node, forwards and backwards."""
-        return (*(one for one in (self.fallback, self.result) if one is not None), *self.backward)
+        return (*(fallback for fallback in (self.fallback, self.result) if fallback is not None), *self.backward)
 
 
 def _items(value: object) -> list[Any]:
@@ -127,8 +127,8 @@ def _maps(value: object) -> list[Mapping[str, Any]]:
 
 
 def _whole(value: int | None) -> int | None:
-    found = number(value, -1.0)
-    return int(found) if found >= 0 and not isinstance(value, bool) else None
+    amount = number(value, -1.0)
+    return int(amount) if amount >= 0 and not isinstance(value, bool) else None
 
 
 def _array(value: Mapping[str, Any]) -> Array:
@@ -147,20 +147,20 @@ def _fallback(value: dict[str, Any] | None) -> Fallback | None:
 
 def read_graph(data: object) -> list[Node]:
     """Read ``{"nodes": [...]}``; what cannot be read is left out, and inputs come before what uses them."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     forward = 0
     for value in _maps(data.get("nodes") if isinstance(data, Mapping) else ()):
         attrs = value.get("attrs")
-        backward = tuple(one for one in map(_fallback, _items(value.get("backward"))) if one is not None)
+        backward = tuple(fallback for fallback in map(_fallback, _items(value.get("backward"))) if fallback is not None)
         of = _whole(value.get("of"))
-        if of is None and forward == len(found):
+        if of is None and forward == len(nodes):
             forward += 1  # the backward pass comes behind all of these
-        found.append(Node(str(value.get("name", "")), str(value.get("op") or ""), tuple(_inputs(value, found)),
+        nodes.append(Node(str(value.get("name", "")), str(value.get("op") or ""), tuple(_inputs(value, nodes)),
                           tuple(map(_array, _maps(value.get("outputs")))) or (Array(None, "", ""),),
                           _fallback(value.get("fallback")), backward, str(value.get("gradient") or ""),
                           tuple((str(key), str(text)) for key, text in attrs.items()) if isinstance(attrs, Mapping) else (),
                           _fallback(value.get("result")), of if of is not None and of < forward else -1))
-    return found
+    return nodes
 
 
 def forward_half(nodes: Sequence[Node]) -> list[Node]:
@@ -230,11 +230,11 @@ def _sparse_bytes(array: Array) -> tuple[int | None, int, int | None]:
 
 def cost(fallbacks: Iterable[Fallback]) -> str:
     """Write how many bytes become dense, ``"512 MB dense"``; sizes that are not known are said to be so."""
-    found = list(fallbacks)
-    known = [one.bytes for one in found if one.bytes is not None]
-    if not known:
+    listed = list(fallbacks)
+    sizes = [fallback.bytes for fallback in listed if fallback.bytes is not None]
+    if not sizes:
         return "dense bytes not known"
-    return f"{'' if len(known) == len(found) else 'at least '}{format_bytes(sum(known))} dense"
+    return f"{'' if len(sizes) == len(listed) else 'at least '}{format_bytes(sum(sizes))} dense"
 
 
 #: Storage types that only tensors of PyTorch have.
@@ -254,8 +254,8 @@ def finding(nodes: Sequence[Node]) -> str:
     return f"{words} Arrays: {', '.join(parts)}." if parts else words
 
 
-def _many(count: int, what: str) -> str:
-    return f"{format_count(count)} {what}{'' if count == 1 else 's'}"
+def _many(count: int, noun: str) -> str:
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def _fallbacks(operators: Sequence[Node]) -> str:
@@ -265,20 +265,21 @@ def _fallbacks(operators: Sequence[Node]) -> str:
     words = []
     if not forward and not backward:
         words = ["The one operator does not fall back." if len(operators) == 1 else f"None of {total} falls back."]
-    for found, arrays, where in ((forward, [node.fallback for node in forward if node.fallback], ""),
-                                 (backward, [one for node in backward for one in node.backward], " in the backward pass")):
-        if found:
-            largest = sorted(found, key=lambda node: -sum(one.bytes or 0 for one in node.alarms))[:3]
-            named = ", ".join(node.name for node in largest) + (" …" if len(found) > 3 else "")
-            verb = "falls" if len(found) == 1 else "fall"
-            subject = f"{format_count(len(found))} of {total}" if len(operators) > 1 else "The one operator"
+    for nodes, arrays, where in ((forward, [node.fallback for node in forward if node.fallback], ""),
+                                 (backward, [fallback for node in backward for fallback in node.backward],
+                                  " in the backward pass")):
+        if nodes:
+            largest = sorted(nodes, key=lambda node: -sum(fallback.bytes or 0 for fallback in node.alarms))[:3]
+            named = ", ".join(node.name for node in largest) + (" …" if len(nodes) > 3 else "")
+            verb = "falls" if len(nodes) == 1 else "fall"
+            subject = f"{format_count(len(nodes))} of {total}" if len(operators) > 1 else "The one operator"
             words.append(f"{subject} {verb} back{where}, {cost(arrays)}: {named}.")
     natural = [node for node in operators if node.result]
     if natural:
         verb = "has a result that is" if len(natural) == 1 else "have results that are"
         words.append(f"{format_count(len(natural))} {verb} dense by nature, {cost([n.result for n in natural if n.result])}: "
                      f"{', '.join(node.name for node in natural[:3])}{' …' if len(natural) > 3 else ''}.")
-    refused = sum(any(one.refused for one in node.alarms) for node in operators)
+    refused = sum(any(fallback.refused for fallback in node.alarms) for node in operators)
     if refused:
         words.append(f"{format_count(refused)} of these would raise: more than the limit allows.")
     return " ".join(words)
@@ -301,6 +302,7 @@ def _row(node: Node, nodes: Sequence[Node]) -> tuple[str, ...]:
     inputs = ", ".join(f"{name} {nodes[source].name} ({nodes[source].outputs[place].stype or '?'})".strip()
                        for source, place, name in node.inputs)
     results = "; ".join(map(array_words, node.outputs)) + (f"; gradient {node.gradient}" if node.gradient else "")
-    dense = "; ".join([f"{one.what}: {cost([one])}{', would raise' if one.refused else ''}" for one in node.alarms])
+    dense = "; ".join([f"{fallback.what}: {cost([fallback])}{', would raise' if fallback.refused else ''}"
+                       for fallback in node.alarms])
     return (node.op or "variable", node.name, inputs, results, "; ".join(map(bytes_words, node.outputs)), dense,
-            "; ".join(dict.fromkeys(one.remedy for one in node.alarms)))
+            "; ".join(dict.fromkeys(fallback.remedy for fallback in node.alarms)))

@@ -25,11 +25,11 @@ def folded(nodes: Sequence[Node], most: int = MOST_CARDS) -> tuple[list[Node], s
         return nodes, "The backward pass is left out, so that the whole forward pass has room."
     runs = _runs(nodes)
     if runs:
-        found = _contracted(nodes, runs)
-        if len(found) <= most:
+        contracted = _contracted(nodes, runs)
+        if len(contracted) <= most:
             repeated = sum(times - 1 for _, _, times in runs)
-            return found, (f"{format_count(len(nodes))} nodes. Repeated blocks are drawn once, and cards "
-                           f"count the {format_count(repeated)} repetitions.")
+            return contracted, (f"{format_count(len(nodes))} nodes. Repeated blocks are drawn once, and cards "
+                                f"count the {format_count(repeated)} repetitions.")
     return _alarming(nodes, most)
 
 
@@ -39,7 +39,7 @@ def _runs(nodes: Sequence[Node]) -> list[tuple[int, int, int]]:
     alike = [(node.op, tuple(array.stype for array in node.outputs), tuple(nodes[source].outputs[place].stype
               for source, place, _ in node.inputs), node.fallback is None, node.result is None, len(node.backward))
              for node in operators]
-    found, start = [], 0
+    runs, start = [], 0
     while start < len(alike):
         best = (0, 0, 0)  # operators saved, length, times
         for length in range(1, min(LONGEST, (len(alike) - start) // 2) + 1):
@@ -50,9 +50,9 @@ def _runs(nodes: Sequence[Node]) -> list[tuple[int, int, int]]:
             if times > 2 and saved > best[0]:
                 best = (saved, length, times)
         if best[0]:
-            found.append((start, best[1], best[2]))
+            runs.append((start, best[1], best[2]))
         start += best[1] * best[2] or 1
-    return found
+    return runs
 
 
 def _contracted(nodes: Sequence[Node], runs: list[tuple[int, int, int]]) -> list[Node]:
@@ -81,40 +81,40 @@ def _contracted(nodes: Sequence[Node], runs: list[tuple[int, int, int]]) -> list
 def _rebuilt(nodes: Sequence[Node], group: dict[int, int], members: dict[int, list[int]], last: dict[int, int],
              times: Callable[[int], int]) -> list[Node]:
     """The nodes that stay and one card for each group, in an order in which inputs come first."""
-    found: list[Node] = []
+    kept: list[Node] = []
     at: dict[int, int] = {}
     waiting = [i for i in range(len(nodes)) if i not in group or i == last[group[i]]]
     for i in sorted(waiting, key=lambda i: (bool(nodes[i].op), i)):
         inside = members[group[i]] if i in group else [i]
         among = set(inside)
-        inputs = [(at[source], place, name) for one in inside for source, place, name in nodes[one].inputs
+        inputs = [(at[source], place, name) for member in inside for source, place, name in nodes[member].inputs
                   if source not in among]
         unique = tuple({(source, place): (source, place, name) for source, place, name in inputs}.values())
         if i in group:
-            found.append(_card(nodes, inside, nodes[i], unique, times(group[i])))
+            kept.append(_card(nodes, inside, nodes[i], unique, times(group[i])))
         else:
-            found.append(nodes[i]._replace(inputs=tuple(inputs)))
-        for one in inside:
-            at[one] = len(found) - 1
+            kept.append(nodes[i]._replace(inputs=tuple(inputs)))
+        for member in inside:
+            at[member] = len(kept) - 1
     # An output of a contracted card stands for all that left it.
-    return [node._replace(inputs=tuple((source, min(place, len(found[source].outputs) - 1), name)
-                                       for source, place, name in node.inputs)) for node in found]
+    return [node._replace(inputs=tuple((source, min(place, len(kept[source].outputs) - 1), name)
+                                       for source, place, name in node.inputs)) for node in kept]
 
 
 def _card(nodes: Sequence[Node], inside: list[int], end: Node, inputs: tuple[tuple[int, int, str], ...], times: int) -> Node:
     operators = [nodes[i] for i in inside if nodes[i].op]
     name = f"{format_count(times)} more of the {format_count(len(operators) // times)} above"
-    backward = tuple(one for node in operators for one in node.backward)
+    backward = tuple(alarm for node in operators for alarm in node.backward)
     fallback, result = (_together([getattr(node, which) for node in operators]) for which in ("fallback", "result"))
     return Node(name, f"{operators[0].name} – {operators[-1].name}", inputs, end.outputs, fallback, backward, "", (), result)
 
 
-def _together(found: Sequence[Fallback | None]) -> Fallback | None:
-    alarms = [one for one in found if one is not None]
+def _together(fallbacks: Sequence[Fallback | None]) -> Fallback | None:
+    alarms = [fallback for fallback in fallbacks if fallback is not None]
     if not alarms:
         return None
-    total = None if any(one.bytes is None for one in alarms) else sum(one.bytes or 0 for one in alarms)
-    return Fallback(f"{format_count(len(alarms))} operators", total, alarms[0].remedy, any(one.refused for one in alarms))
+    total = None if any(alarm.bytes is None for alarm in alarms) else sum(alarm.bytes or 0 for alarm in alarms)
+    return Fallback(f"{format_count(len(alarms))} operators", total, alarms[0].remedy, any(alarm.refused for alarm in alarms))
 
 
 def _alarming(nodes: Sequence[Node], most: int) -> tuple[list[Node], str]:
@@ -126,7 +126,7 @@ def _alarming(nodes: Sequence[Node], most: int) -> tuple[list[Node], str]:
             kept[i] = None
     order = sorted(kept)
     at = {i: number for number, i in enumerate(order)}
-    found = [nodes[i]._replace(inputs=tuple((at[source], place, name) for source, place, name in nodes[i].inputs
+    drawn = [nodes[i]._replace(inputs=tuple((at[source], place, name) for source, place, name in nodes[i].inputs
                                             if source in at)) for i in order]
-    what = "only operators that fall back are drawn, with their inputs" if found else "no node is drawn"
-    return found, f"{format_count(len(nodes))} nodes are too many for a picture: {what}. The table has the others."
+    said = "only operators that fall back are drawn, with their inputs" if drawn else "no node is drawn"
+    return drawn, f"{format_count(len(nodes))} nodes are too many for a picture: {said}. The table has the others."

@@ -62,15 +62,15 @@ class _Item:
 
 def _layers(nodes: Sequence[Node]) -> list[int]:
     """The layer of each node: operators below all their inputs, variables just above what first uses them."""
-    found = [0] * len(nodes)
+    layers = [0] * len(nodes)
     for i, node in enumerate(nodes):
         if node.op:
-            found[i] = max((found[source] + 1 for source, _, _ in node.inputs), default=0)
+            layers[i] = max((layers[source] + 1 for source, _, _ in node.inputs), default=0)
     first: dict[int, int] = {}
     for i, node in enumerate(nodes):
         for source, _, _ in node.inputs:
-            first[source] = min(first.get(source, found[i]), found[i])
-    return [found[i] if node.op else max(0, first.get(i, 1) - 1) for i, node in enumerate(nodes)]
+            first[source] = min(first.get(source, layers[i]), layers[i])
+    return [layers[i] if node.op else max(0, first.get(i, 1) - 1) for i, node in enumerate(nodes)]
 
 
 def _rows(nodes: Sequence[Node], abreast: int) -> list[list[int]]:

@@ -41,8 +41,8 @@ class NumberField(NamedTuple):
 
     def checked(self, value: object) -> float:
         """A value that the page sent, kept between the ends."""
-        found = min(max(number(value, self.value), self.low), self.high)
-        return round(found) if self.whole else found
+        kept = min(max(number(value, self.value), self.low), self.high)
+        return round(kept) if self.whole else kept
 
 
 class Choice(NamedTuple):
@@ -80,11 +80,11 @@ class Grid(NamedTuple):
     def checked(self, value: object) -> tuple[tuple[float, ...], ...]:
         """Values that the page sent, each in its place; those that are missing or no numbers stay as they were."""
         sent = value if isinstance(value, list) else []
-        found = []
+        rows = []
         for place, row in enumerate(self.value):
-            given = sent[place] if place < len(sent) and isinstance(sent[place], list) else []
-            found.append(tuple(number(given[at], old) if at < len(given) else old for at, old in enumerate(row)))
-        return tuple(found)
+            sent_row = sent[place] if place < len(sent) and isinstance(sent[place], list) else []
+            rows.append(tuple(number(sent_row[at], old) if at < len(sent_row) else old for at, old in enumerate(row)))
+        return tuple(rows)
 
 
 Input: TypeAlias = Slider | NumberField | Choice | Switch | Grid
@@ -123,10 +123,10 @@ class Interaction(NamedTuple):
 
 def declared(inputs: Sequence[Input]) -> list[dict[str, Any]]:
     """Inputs as plain data for the page."""
-    return [{"kind": type(one).__name__.lower(), **one._asdict()} for one in inputs]
+    return [{"kind": type(field).__name__.lower(), **field._asdict()} for field in inputs]
 
 
 def checked(inputs: Sequence[Input], values: object) -> Values:
     """The values of all inputs, from what a page sent: what is missing or makes no sense is as it was declared."""
     sent = values if isinstance(values, Mapping) else {}
-    return {one.name: one.checked(sent[one.name]) if one.name in sent else one.value for one in inputs}
+    return {field.name: field.checked(sent[field.name]) if field.name in sent else field.value for field in inputs}

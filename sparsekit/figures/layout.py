@@ -121,15 +121,15 @@ class Layout:
         entries: list[tuple[str, int | None, str]] = [(kind, None, words) for kind, words in self.figure.words_of_kinds().items()]
         if self.narrow or not self.figure.has_room_for_ends():
             entries += [(line.kind, line.dash, line.label) for line in self.figure.of(Line) if line.label]
-        x, y, found = EDGE, top, list[Key]()
+        x, y, keys = EDGE, top, list[Key]()
         for kind, dash, words in dict.fromkeys(entries):
             shown = fit(clean(words), self.width - 2 * EDGE - 36, LABEL)
             wide = (30 if kind in KINDS or dash is not None else 0) + text_width(shown, LABEL) + 18
-            if found and x + wide > self.width:
+            if keys and x + wide > self.width:
                 x, y = EDGE, y + 20
-            found.append(Key(x, y, kind, dash, shown))
+            keys.append(Key(x, y, kind, dash, shown))
             x += wide
-        return found, y + (28 if found else 6)
+        return keys, y + (28 if keys else 6)
 
     def axes_of(self, panel: int, side: str = "") -> list[Axis]:
         """The axes of a panel, or those on one side."""
@@ -262,8 +262,8 @@ class Layout:
             return [(value, clean(words, 80)) for value, words in axis.ticks]
         across = axis.side == "bottom"
         most = max(2, int(length / 84)) if across else max(2, int(panel.height / 46))
-        found = ticks(*(panel.x if across else panel.y), axis.unit, most, panel.log_x if across else panel.log_y)
-        return found or ticks(*(panel.x if across else panel.y), axis.unit, most)
+        labels = ticks(*(panel.x if across else panel.y), axis.unit, most, panel.log_x if across else panel.log_y)
+        return labels or ticks(*(panel.x if across else panel.y), axis.unit, most)
 
     def ticks_of(self, axis: Axis) -> list[Tick]:
         """The labels of an axis that have room, with their places in pixels."""
@@ -271,7 +271,7 @@ class Layout:
         across = axis.side == "bottom"
         place = self.x(axis.panel) if across else self.y(axis.panel)
         room = box.left - EDGE + 6 if axis.side == "left" else self.width - box.right - 12
-        found, last = list[Tick](), -math.inf
+        labels, last = list[Tick](), -math.inf
         for value, words in sorted(self._values(axis, panel, box.width), key=lambda tick: place(tick[0])):
             at = place(value)
             if not math.isfinite(at):
@@ -284,8 +284,8 @@ class Layout:
                 words = words if axis.panel in self.raised else fit(words, room, LABEL)
                 crowded = at < last + 12 and axis.panel not in self.raised
                 last = last if crowded else at
-            found.append(Tick(at, value, "" if crowded else words))
-        return found
+            labels.append(Tick(at, value, "" if crowded else words))
+        return labels
 
     def labels_of(self, axis: Axis) -> Iterator[tuple[Label, Tick]]:
         """The words of an axis, with the tick of each."""
@@ -333,9 +333,9 @@ class Layout:
     def magnified(self, number: int) -> str:
         """How many times as wide as in the whole a part is drawn."""
         panel, box = self.figure.panels[number], self.boxes[number]
-        whole, source = self.figure.panels[panel.magnifies], self.boxes[panel.magnifies]
-        across = box.width / max(abs(panel.x[1] - panel.x[0]), 1e-300) * abs(whole.x[1] - whole.x[0]) / max(source.width, 1.0)
-        down = box.height / max(abs(panel.y[1] - panel.y[0]), 1e-300) * abs(whole.y[1] - whole.y[0]) / max(source.height, 1.0)
+        parent, source = self.figure.panels[panel.magnifies], self.boxes[panel.magnifies]
+        across = box.width / max(abs(panel.x[1] - panel.x[0]), 1e-300) * abs(parent.x[1] - parent.x[0]) / max(source.width, 1.0)
+        down = box.height / max(abs(panel.y[1] - panel.y[0]), 1e-300) * abs(parent.y[1] - parent.y[0]) / max(source.height, 1.0)
         words = f"magnified {format_ratio(across).removesuffix('×')} times"
         if not panel.within and not 0.5 < across / down < 2:
             words += f" across and {format_ratio(down).removesuffix('×')} times down"
@@ -361,11 +361,11 @@ def _share(span: tuple[float, float], logarithmic: bool) -> Callable[[float], fl
     """A function from a value to its place in a span: 0 at the first end, 1 at the last."""
     first, last = span
     if logarithmic and first > 0 and last > 0 and first != last:
-        whole = math.log(last / first)
+        length = math.log(last / first)
         smallest = min(first, last) * 1e-9
-        return lambda value: math.log(max(value, smallest) / first) / whole
-    whole = (last - first) or 1.0
-    return lambda value: (value - first) / whole
+        return lambda value: math.log(max(value, smallest) / first) / length
+    length = (last - first) or 1.0
+    return lambda value: (value - first) / length
 
 
 def apart(places: list[float], gap: float, low: float, high: float) -> list[float]:

@@ -128,13 +128,13 @@ class _Held:
             if self.columns.holdings.dtype[piece.holding]:  # traces of other profilers only say how much there was
                 sums[piece.array] = sums.get(piece.array, 0) + self.bytes_of(piece)
         own = set(sorted((array for array in sums if sums[array] > 0), key=lambda array: -sums[array])[:MOST_BARS])
-        found: dict[tuple[str, str | None, str], int] = {}
+        sizes: dict[tuple[str, str | None, str], int] = {}
         for piece in self.pieces:
             role, owner, stype = piece.array
             key = (role, owner if piece.array in own else None, stype)
-            found[key] = found.get(key, 0) + self.bytes_of(piece)
+            sizes[key] = sizes.get(key, 0) + self.bytes_of(piece)
         groups = [_Group(role, stype, owner, _kind(role, stype, size < SMALL * self.peak), size)
-                  for (role, owner, stype), size in found.items()]
+                  for (role, owner, stype), size in sizes.items()]
         groups.sort(key=lambda group: (_place(group.role), group.role, group.owner is None, group.kind, -group.bytes))
         places = {(group.role, group.owner, group.stype): number for number, group in enumerate(groups)}
         return groups, [places[piece.role, piece.owner if piece.array in own else None, piece.stype] for piece in self.pieces]
@@ -155,18 +155,18 @@ class _Held:
                 tops.append(begin + start + int(np.argmax(totals[start:edge])))
                 start = edge
             tops.append(end - 1)
-        found = np.unique(np.array(tops, np.int64))
-        times = np.append(np.maximum(self.time[found], first), last).astype(float)
-        if not len(found):
+        changes = np.unique(np.array(tops, np.int64))
+        times = np.append(np.maximum(self.time[changes], first), last).astype(float)
+        if not len(changes):
             return np.array([first, last], float), np.zeros((1, len(self.groups)))
-        place = np.minimum(np.searchsorted(found, np.arange(int(found[-1]) + 1)), len(found) - 1)
-        sums = np.zeros(len(found) * len(self.groups))
+        place = np.minimum(np.searchsorted(changes, np.arange(int(changes[-1]) + 1)), len(changes) - 1)
+        sums = np.zeros(len(changes) * len(self.groups))
         for group, size in self._ranks():
             holding = self.holding[: len(place)]
             kept = size[holding] > 0
             sums += np.bincount((place * len(self.groups) + group[holding])[kept],
                                 (self.count[: len(place)] * size[holding])[kept], len(sums))  # fmt: skip
-        return times, np.cumsum(sums.reshape(len(found), -1), axis=0)
+        return times, np.cumsum(sums.reshape(len(changes), -1), axis=0)
 
     def _ranks(self) -> Iterable[tuple[Array, Array]]:
         """By holding, the area and the bytes of its first piece, of its second, and so on."""
@@ -181,13 +181,13 @@ class _Held:
 
     def listed(self, group: int = -1) -> list[_Piece]:
         """The pieces that were alive at the peak, of one area or of all, largest first."""
-        found = [piece for piece, place in zip(self.pieces, self.group_of, strict=True)
-                 if self.bytes_of(piece) > 0 and group in (-1, place)]  # fmt: skip
-        return sorted(found, key=lambda piece: (-self.bytes_of(piece), piece.role, piece.owner, piece.component))
+        pieces = [piece for piece, place in zip(self.pieces, self.group_of, strict=True)
+                  if self.bytes_of(piece) > 0 and group in (-1, place)]  # fmt: skip
+        return sorted(pieces, key=lambda piece: (-self.bytes_of(piece), piece.role, piece.owner, piece.component))
 
     def rows(self, pieces: Sequence[_Piece]) -> list[tuple[str, ...]]:
         """What the table says of some pieces."""
-        holdings, made = self.columns.holdings, self._makers({piece.holding for piece in pieces})
+        holdings, makers = self.columns.holdings, self._makers({piece.holding for piece in pieces})
         rows: list[tuple[str, ...]] = []
         for piece in pieces:
             several = int(self.alive[piece.holding])
@@ -195,7 +195,7 @@ class _Held:
             rows.append((_named(piece.owner), piece.role, self.columns.strings[holdings.layer[piece.holding]], piece.stype,
                          format_shape(holdings.shape.of(piece.holding).tolist()),
                          f"{several} × {piece.component}" if several > 1 else piece.component, format_bytes(size),
-                         format_share(size, self.peak), made.get(piece.holding, "")))  # fmt: skip
+                         format_share(size, self.peak), makers.get(piece.holding, "")))  # fmt: skip
         return rows
 
     def _makers(self, wanted: set[int]) -> dict[int, str]:
@@ -207,20 +207,20 @@ class _Held:
         ends = events.start + events.duration
         places = np.flatnonzero(np.isin(ends, list(born.values())) & (events.run == self.run))
         by_end = dict(zip(ends[places].tolist(), events.kind[places].tolist(), strict=True))
-        found = {}
+        makers = {}
         for holding, time in born.items():
             kind = by_end.get(time)
             words = "" if kind is None else ", ".join(filter(None, (strings[kinds.name[kind]], strings[kinds.line[kind]])))
-            found[holding] = words or ("between operators" if time else "there before")
-        return found
+            makers[holding] = words or ("between operators" if time else "there before")
+        return makers
 
     def steps(self, window: tuple[float, float]) -> list[tuple[float, str]]:
         """Where steps begin, if they are few."""
         events, kinds = self.columns.events, self.columns.kinds
         named = self.columns.where_text(["step"])[kinds.name] if len(kinds) else np.zeros(0, bool)
         inside = (events.run == self.run) & (events.start >= window[0]) & (events.start <= window[1])
-        found = events.start[np.flatnonzero(named[events.kind] & inside)].tolist() if len(events) else []
-        return [(float(start), f"step {place + 1} begins") for place, start in enumerate(found) if len(found) <= MOST_STEPS]
+        starts = events.start[np.flatnonzero(named[events.kind] & inside)].tolist() if len(events) else []
+        return [(float(start), f"step {place + 1} begins") for place, start in enumerate(starts) if len(starts) <= MOST_STEPS]
 
 
 def _pieces(columns: Columns, parts: Sequence[Sequence[Part]] | None) -> list[_Piece]:
@@ -231,7 +231,7 @@ def _pieces(columns: Columns, parts: Sequence[Sequence[Part]] | None) -> list[_P
         return [_Piece(place, owner, role or "other", stype, component, size)
                 for place, (owner, role, stype, component, size) in enumerate(recorded)]
     return [_Piece(place, owner, part.role, part.stype, part.component, part.bytes)
-            for place, ((owner, *_), made) in enumerate(zip(recorded, parts, strict=True)) for part in made]
+            for place, ((owner, *_), holding_parts) in enumerate(zip(recorded, parts, strict=True)) for part in holding_parts]
 
 
 def _place(role: str) -> int:
@@ -311,9 +311,9 @@ def _drawn(held: _Held, memory: Mapping[str, Any], title: str, top: float, windo
     listed = held.listed()
     rows = held.rows(listed[:MOST_ROWS])
     if len(listed) > MOST_ROWS:
-        rest = sum(held.bytes_of(piece) for piece in listed[MOST_ROWS:])
-        rows.append((f"{len(listed) - MOST_ROWS:,} others", "", "", "", "", "", format_bytes(rest), format_share(rest, held.peak),
-                     ""))  # fmt: skip
+        others = sum(held.bytes_of(piece) for piece in listed[MOST_ROWS:])
+        rows.append((f"{len(listed) - MOST_ROWS:,} others", "", "", "", "", "", format_bytes(others),
+                     format_share(others, held.peak), ""))  # fmt: skip
     said = f"{change.summary()} " if change else why
     figure = Figure(title, f"{said}{_finding(held, memory, listed)}", table=Table(COLUMNS, rows, "Alive at the peak"))
     if held.peak <= 0:
@@ -356,10 +356,10 @@ def _stretch(times: Array, low: Array, high: Array, need: float) -> tuple[float,
     """The widest stretch in which a line of text stays inside an area: where it begins and ends, and how high it is."""
     best: tuple[float, float, float] | None = None
     first, below, above = 0, -np.inf, np.inf
-    for place, (one, other) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
-        below, above = max(below, one), min(above, other)
+    for place, (bottom, top) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        below, above = max(below, bottom), min(above, top)
         if above - below < need:
-            first, below, above = place, one, other
+            first, below, above = place, bottom, top
         if above - below >= need and (best is None or times[place + 1] - times[first] > best[1] - best[0]):
             best = float(times[first]), float(times[place + 1]), (below + above) / 2
     return best
@@ -386,25 +386,25 @@ def _bars(figure: Figure, held: _Held, listed: Sequence[_Piece]) -> None:
     longest = float(held.groups[own[0]].bytes)
     title = f"Alive at the peak, {format_duration(held.at / 1000)} after the start"
     names = []
-    for found in own:
-        group, shape = held.groups[found], held.columns.holdings.shape.of(parts[found][0].holding).tolist()
+    for index in own:
+        group, shape = held.groups[index], held.columns.holdings.shape.of(parts[index][0].holding).tolist()
         names.append((group.words, f"{format_bytes(group.bytes)} · {_storage(group.stype)} {format_shape(shape)}"))
     panel = add_rows(figure, ROW, longest, names, title)
-    for place, found in enumerate(own):
-        group, left = held.groups[found], 0.0
-        for piece in parts[found]:
+    for place, index in enumerate(own):
+        group, left = held.groups[index], 0.0
+        for piece in parts[index]:
             size = held.bytes_of(piece)
             words = f"{group.told}: {piece.component}, {format_bytes(size)}"
-            figure.add(Rect(panel, group.kind, left, left + size, place + 0.17, place + 0.83, words, f"array {found}"))
+            figure.add(Rect(panel, group.kind, left, left + size, place + 0.17, place + 0.83, words, f"array {index}"))
             left += size
 
 
 def _details(held: _Held, key: str) -> list[Any] | None:
     """What a live view says of an area or a bar."""
-    name, _, found = key.partition(" ")
-    if name != "array" or not found.isdecimal() or len(found) > 9 or int(found) >= len(held.groups):
+    name, _, index = key.partition(" ")
+    if name != "array" or not index.isdecimal() or len(index) > 9 or int(index) >= len(held.groups):
         return None
-    group, listed = held.groups[int(found)], held.listed(int(found))
+    group, listed = held.groups[int(index)], held.listed(int(index))
     said = f"{group.told}: {format_bytes(group.bytes)}, {format_share(group.bytes, held.peak)} of the peak"
     return [said, Table(COLUMNS, held.rows(listed[:MOST_ROWS]))] if listed else [f"{said}; none was alive at the peak"]
 
@@ -441,14 +441,14 @@ def _twice(held: _Held, listed: Sequence[_Piece]) -> str:
 def _notes(memory: Mapping[str, Any]) -> list[str]:
     """What the picture does not show: the process, arrays that took no part, and those that single operators made and freed."""
     process = number(memory.get("process_peak_bytes"))
-    found = [f"The whole process has held at most {format_bytes(process)} since its start."] if process > 0 else []
+    notes = [f"The whole process has held at most {format_bytes(process)} since its start."] if process > 0 else []
     if number(memory.get("idle_bytes")) > 0:
-        found.append(f"Not drawn: {format_bytes(memory['idle_bytes'])} in arrays that took no part.")
+        notes.append(f"Not drawn: {format_bytes(memory['idle_bytes'])} in arrays that took no part.")
     inside = [row for row in memory.get("temporaries") or () if number(row["most"]) > 0]
     if inside:
         most = max(inside, key=lambda row: row["most"])
-        found.append(f"Not drawn: {clean(most['op'])} made and freed up to {format_bytes(most['most'])} in one call.")
-    return found
+        notes.append(f"Not drawn: {clean(most['op'])} made and freed up to {format_bytes(most['most'])} in one call.")
+    return notes
 
 
 # ---- the peaks of several runs
@@ -506,31 +506,31 @@ def _against_budget(totals: Mapping[str, int], budget: float) -> str:
 
 def _by_role(memory: Mapping[str, Any]) -> dict[tuple[str, str], int]:
     """Bytes at the peak by role and storage type."""
-    found: dict[tuple[str, str], int] = {}
+    sizes: dict[tuple[str, str], int] = {}
     for row in memory["at_peak"]:
         key = str(row["role"]) or "other", str(row["stype"])
-        found[key] = found.get(key, 0) + int(row["bytes"])
-    return {key: size for key, size in found.items() if size > 0}
+        sizes[key] = sizes.get(key, 0) + int(row["bytes"])
+    return {key: size for key, size in sizes.items() if size > 0}
 
 
 def _of_role(parts: Mapping[tuple[str, str], int], role: str) -> int:
-    return sum(size for (one, _), size in parts.items() if one == role)
+    return sum(size for (part_role, _), size in parts.items() if part_role == role)
 
 
 def _comparison(totals: Mapping[str, int], runs: Mapping[str, Mapping[tuple[str, str], int]], roles: Sequence[str]) -> str:
-    found = {name: total for name, total in totals.items() if total > 0}
-    if not found:
+    recorded = {name: total for name, total in totals.items() if total > 0}
+    if not recorded:
         return "No memory was recorded."
-    words = "At its peak, " + ", ".join(f"{clean(name)} holds {format_bytes(total)}" for name, total in found.items())
-    high, low = max(found, key=lambda name: found[name]), min(found, key=lambda name: found[name])
-    if found[high] <= found[low] * 1.05:
+    words = "At its peak, " + ", ".join(f"{clean(name)} holds {format_bytes(total)}" for name, total in recorded.items())
+    high, low = max(recorded, key=lambda name: recorded[name]), min(recorded, key=lambda name: recorded[name])
+    if recorded[high] <= recorded[low] * 1.05:
         return f"{words}."
-    times = found[high] / found[low]
+    times = recorded[high] / recorded[low]
     words += f": {clean(high)} needs {format_ratio(times)} the memory of {clean(low)}"
     sizes = {role: (_of_role(runs[high], role), _of_role(runs[low], role)) for role in roles}
     telling = [role for role, (more, less) in sizes.items() if less and more / less > 1.5 * times]
     if telling:
-        role = max(telling, key=lambda one: sizes[one][0])
+        role = max(telling, key=lambda candidate: sizes[candidate][0])
         more, less = sizes[role]
         words += f"; its {role} alone {format_ratio(more / less)} ({format_bytes(more)} against {format_bytes(less)})"
     return f"{words}."

@@ -175,8 +175,8 @@ class TrainingMonitor:
             raise ParameterError(expected("step", f"a step from 1 to {self._steps} whose events are kept", step),
                                  hint="Profiler(capacity=…) says how many events are kept.")
         begin, end = spans[number]["start"], spans[number]["start"] + spans[number]["duration"]
-        found: Figure = self.profile.timeline(f"Step {wanted}", (begin, end))
-        return found
+        figure: Figure = self.profile.timeline(f"Step {wanted}", (begin, end))
+        return figure
 
     def _add(self, point: dict[str, Any]) -> None:
         self._pending.append(point)
@@ -344,6 +344,6 @@ def _merge(points: list[dict[str, Any]]) -> dict[str, Any]:
         return points[0]
     merged: dict[str, Any] = {"step": points[-1]["step"]}
     for name in ("loss", "rows", "all_rows", "density", "bytes"):
-        known = [point[name] for point in points if point.get(name) is not None]
-        merged[name] = sum(known) / len(known) if known else None
+        values = [point[name] for point in points if point.get(name) is not None]
+        merged[name] = sum(values) / len(values) if values else None
     return merged

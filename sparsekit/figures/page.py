@@ -127,9 +127,9 @@ def enhanced(figure: Drawing) -> str:
     if not figure.asks:
         return f"<figure>{to_html(figure)}</figure>"
     table = f'<div class="the-table">{figure.table.folded}</div>'
-    given = {"wide": prepared(figure, WIDE), "middle": pictures(figure, MIDDLE), "narrow": pictures(figure, NARROW)}
+    views = {"wide": prepared(figure, WIDE), "middle": pictures(figure, MIDDLE), "narrow": pictures(figure, NARROW)}
     # Nothing ends the script element that it stands in.
-    data = json.dumps(given, separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
+    data = json.dumps(views, separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
     return f'<figure data-figure>{to_svg(figure, WIDE, live=True)}{table}<script type="application/json">{data}</script></figure>'
 
 

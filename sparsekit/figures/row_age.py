@@ -63,17 +63,17 @@ def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] = _NONE, ap
     ShapeError
         If the arrays have different lengths.
     """
-    found = _checked("ages", ages)
-    given = checks.mapping_of("changed", changed, "arrays")
-    maps = {str(name): _same("changed", values, found).astype(bool) for name, values in given.items()}
-    gap = None if apart is None else _same("apart", apart, found).astype(float)
-    bins = _bins(found)
+    steps = _checked("ages", ages)
+    arrays = checks.mapping_of("changed", changed, "arrays")
+    maps = {str(name): _same("changed", values, steps).astype(bool) for name, values in arrays.items()}
+    gap = None if apart is None else _same("apart", apart, steps).astype(float)
+    bins = _bins(steps)
     rows = [(words, f"{int(hit.sum()):,}", *([] if gap is None else [f"{_median(gap[hit]):.3g}"])) for words, _, hit in bins]
     columns = ("steps since its last gradient", "rows", *([] if gap is None else ["apart (median)"]))
-    figure = Figure(checks.text("title", title) or _title(found), _finding(found, maps, gap, bins),
-                    table=Table(columns, rows, f"{len(found):,} rows"))  # fmt: skip
+    figure = Figure(checks.text("title", title) or _title(steps), _finding(steps, maps, gap, bins),
+                    table=Table(columns, rows, f"{len(steps):,} rows"))  # fmt: skip
     shades = {age: 1.0 - 0.82 * place / max(len(bins) - 2, 1) for place, (_, age, _) in enumerate(bins) if age >= 0}
-    levels = np.zeros(len(found))
+    levels = np.zeros(len(steps))
     for _, age, hit in bins:
         levels[hit] = shades.get(age, 0.0)
     share = 1 / (2 + len(maps))
@@ -82,48 +82,48 @@ def row_age_figure(ages: ArrayLike, changed: Mapping[str, ArrayLike] = _NONE, ap
         _map(figure, f"{name}: {int(hit.sum()):,} rows", "dense", hit.astype(float), share, f"{name}: what the last step changed")
     _by_age(figure, bins, gap, share)
     _key(figure, bins, shades)
-    across = rows_across(len(found))
+    across = rows_across(len(steps))
     each = -(-across // MOST)
     several = f" A cell is the mean of {each} × {each} rows." if each > 1 else ""
-    figure.notes = (f"Each map has the {counted(len(found), 'row')}, {across:,} in a line, the first at the top left.{several}",)
+    figure.notes = (f"Each map has the {counted(len(steps), 'row')}, {across:,} in a line, the first at the top left.{several}",)
     return figure
 
 
 def _checked(name: str, values: ArrayLike) -> Array:
-    found = np.asarray(values)
-    if found.ndim == 1 and not len(found):
+    array = np.asarray(values)
+    if array.ndim == 1 and not len(array):
         raise ParameterError(f"{name} has no rows.", hint="give the age of each row of a weight.")
-    if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise ParameterError(f"{name} must be one whole number for each row, got shape {found.shape} of {found.dtype}.",
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ParameterError(f"{name} must be one whole number for each row, got shape {array.shape} of {array.dtype}.",
                              hint="monitor.row_ages('weight') gives them; -1 is for a row without a gradient.")  # fmt: skip
-    if int(found.min()) < -1 or int(found.max()) >= 1 << 63:
-        wrong = int(found.min()) if int(found.min()) < -1 else int(found.max())
+    if int(array.min()) < -1 or int(array.max()) >= 1 << 63:
+        wrong = int(array.min()) if int(array.min()) < -1 else int(array.max())
         raise ParameterError(expected(name, "numbers of steps, -1 or more", wrong), hint="-1 is for a row without a gradient.")
-    return found.astype(np.int64)
+    return array.astype(np.int64)
 
 
 def _same(name: str, values: ArrayLike, ages: Array) -> Array:
-    found = np.asarray(values)
-    if found.shape != ages.shape or found.dtype.kind not in "biuf":
-        raise ShapeError(f"{name} must be one value for each of {len(ages):,} rows, got shape {found.shape} of {found.dtype}.",
+    array = np.asarray(values)
+    if array.shape != ages.shape or array.dtype.kind not in "biuf":
+        raise ShapeError(f"{name} must be one value for each of {len(ages):,} rows, got shape {array.shape} of {array.dtype}.",
                          hint="reduce a weight to one value a row: abs(a - b).max(axis=1), for example.")  # fmt: skip
-    return found
+    return array
 
 
 def _bins(ages: Array) -> list[tuple[str, int, Array]]:
     """Ages in words, the least of them, and the rows; rows that never had a gradient come last."""
     edges = [age for age in AGES if age <= max(int(ages.max()), 0)]
-    found = []
+    bins = []
     for low, high in zip(edges, [*edges[1:], None], strict=True):
         hit = (ages >= low) & (True if high is None else ages < high)
         words = f"{low:,}" if not low or high == low + 1 else f"{low:,} or more" if high is None else f"{low:,} to {high - 1:,}"
-        found.append((words, low, hit))
-    return [*found, ("never", -1, ages < 0)]
+        bins.append((words, low, hit))
+    return [*bins, ("never", -1, ages < 0)]
 
 
 def _median(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else math.nan
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else math.nan
 
 
 def _title(ages: Array) -> str:
@@ -140,9 +140,9 @@ def _finding(ages: Array, maps: Mapping[str, Array], gap: Array | None, bins: li
     said = [f"The last step had a gradient for {counted(fresh, 'row')}; {counted(never, 'row')} never had one."]
     said += [f"{name}: that step changed {int(hit.sum()):,} rows." for name, hit in maps.items()]
     medians = [(words, _median(gap[hit])) for words, _, hit in bins if hit.any()] if gap is not None else []
-    known = [one for one in medians if math.isfinite(one[1])]
-    if len(known) > 1:
-        most, least = max(known, key=lambda one: one[1]), min(known, key=lambda one: one[1])
+    finite = [pair for pair in medians if math.isfinite(pair[1])]
+    if len(finite) > 1:
+        most, least = max(finite, key=lambda pair: pair[1]), min(finite, key=lambda pair: pair[1])
         ages_of = [f"of age {words}" if words != "never" else "that never had one" for words, _ in (most, least)]
         said.append(f"The weights are furthest apart ({most[1]:.3g}, median) in rows {ages_of[0]}, and nearest ({least[1]:.3g}) "
                     f"in rows {ages_of[1]}.")  # fmt: skip

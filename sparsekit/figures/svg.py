@@ -74,8 +74,8 @@ def area_corners(area: Area) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def runs_of(line: Line) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The parts of a line between its gaps."""
     x, y = np.asarray(line.x, dtype=float), np.asarray(line.y, dtype=float)
-    known = np.isfinite(x) & np.isfinite(y)
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], known, [False]))))
+    finite = np.isfinite(x) & np.isfinite(y)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], finite, [False]))))
     for start, end in edges.reshape(-1, 2).tolist():
         yield x[start:end], y[start:end]
 
@@ -132,13 +132,13 @@ class _Writer:
             f"<style>{style_sheet(used, not self.titles)}{_HALO}</style>{drawn}</svg>\n"
         )
 
-    def text(self, label: Label, more: str = "") -> None:
+    def text(self, label: Label, attributes: str = "") -> None:
         """Add one line of text."""
         anchor = f' text-anchor="{label.anchor}"' if label.anchor != "start" else ""
         bold = ' font-weight="bold"' if label.bold else ""
         color = LIGHT.get(label.kind.split()[0], LIGHT["ink"])
         self.parts.append(f'<text x="{_length(label.x)}" y="{_length(label.y)}" class="{label.kind}" fill="{color}" '
-                          f'font-size="{label.size:g}"{anchor}{bold}{more}>{markup(label.words, 1500)}</text>')  # fmt: skip
+                          f'font-size="{label.size:g}"{anchor}{bold}{attributes}>{markup(label.words, 1500)}</text>')  # fmt: skip
 
     def _heading(self) -> None:
         y = 27.0
@@ -256,8 +256,8 @@ class _Writer:
         boxes = [(mark.x0, mark.x1, mark.y0, mark.y1) for mark in marks if isinstance(mark, Rect)]
         if not boxes:
             return "".join(self._shape(mark, x, y) for mark in marks)
-        found = np.array(boxes, dtype=float)
-        joined = Cells(marks[0].panel, marks[0].kind, found[np.isfinite(found).all(axis=1)])
+        array = np.array(boxes, dtype=float)
+        joined = Cells(marks[0].panel, marks[0].kind, array[np.isfinite(array).all(axis=1)])
         return self._cells(joined, x, y) + "".join(self._shape(mark, x, y) for mark in marks if not isinstance(mark, Rect))
 
     @staticmethod
@@ -377,10 +377,10 @@ class _Writer:
             size, need = SMALL * room / need, room
         if room < need and not (self.live and self.figure.panels[mark.panel].zooms and room * ZOOM >= need):
             return
-        more = f' pointer-events="none" data-room="{room:.2f} {need:.0f}"' if self.live else ""
-        more += ' display="none"' if room < need else ""
+        attributes = f' pointer-events="none" data-room="{room:.2f} {need:.0f}"' if self.live else ""
+        attributes += ' display="none"' if room < need else ""
         kind = letters_on(mark.kind) + _GROUNDS.get(mark.kind, "")
-        self.text(Label((left + right) / 2, y, words, kind, size, "middle"), more)
+        self.text(Label((left + right) / 2, y, words, kind, size, "middle"), attributes)
 
 
 def _filled(area: Area) -> Iterator[Area]:

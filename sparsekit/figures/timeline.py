@@ -81,11 +81,11 @@ def timeline_figure(columns: Columns | Mapping[str, Columns], title: str = "", w
     """
     rows = int(checks.amount_of("rows", rows, 1, 1e6, whole=True))
     tables = together(columns) if isinstance(columns, Mapping) else columns
-    whole = Timeline(part_of(tables, *(round(end * 1000) for end in window)) if window else tables)
-    steps = steps_of(whole)
-    shown = {name: _Shown(timeline, title, rows) for name, timeline in ((ONE_STEP, steps), (WHOLE, whole)) if timeline}
+    everything = Timeline(part_of(tables, *(round(end * 1000) for end in window)) if window else tables)
+    steps = steps_of(everything)
+    shown = {name: _Shown(timeline, title, rows) for name, timeline in ((ONE_STEP, steps), (WHOLE, everything)) if timeline}
     first = next(iter(shown))
-    if window and len(tables.events) and not len(whole.columns.events):
+    if window and len(tables.events) and not len(everything.columns.events):
         words = f"Nothing began from {duration(1000 * window[0])} to {duration(1000 * window[1])} after the start"
         shown[WHOLE].finding = f"{words}; {format_count(len(tables.events))} events began at other times."
 
@@ -121,11 +121,11 @@ class _Picture:
     def __init__(self, figure: Figure, timeline: Timeline, shares: Mapping[tuple[int, str], str],
                  window: tuple[float, float] | None) -> None:  # fmt: skip
         self.figure, self.timeline, self.shares = figure, timeline, shares
-        whole = timeline.view
-        self.view = whole if window is None else (max(window[0], whole[0]), min(window[1], whole[1]))
+        full_view = timeline.view
+        self.view = full_view if window is None else (max(window[0], full_view[0]), min(window[1], full_view[1]))
         if not self.view[0] < self.view[1]:
-            self.view = whole
-        self.is_whole = self.view[1] - self.view[0] > 0.995 * (whole[1] - whole[0])
+            self.view = full_view
+        self.is_whole = self.view[1] - self.view[0] > 0.995 * (full_view[1] - full_view[0])
         self.placed: list[_Placed] = []
         self.boxes: dict[tuple[int, int], Rect] = {}
         self.summed = False
@@ -191,23 +191,23 @@ class _Picture:
         return (float(timeline.start[work].min()), float(timeline.end[work].max())) if len(work) else (0.0, 0.0)
 
     def _names(self, placed: Sequence[_Placed]) -> tuple[tuple[float, str], ...]:
-        return tuple((one.y + 0.5, clean(one.row.name, MOST_LETTERS)) for one in placed)
+        return tuple((placed_row.y + 0.5, clean(placed_row.row.name, MOST_LETTERS)) for placed_row in placed)
 
     def _shares(self) -> tuple[tuple[float, str], ...]:
         seen: set[tuple[int, str]] = set()
-        found = []
-        for one in self.placed:
-            key = one.run.number, one.row.lane
+        shares = []
+        for placed_row in self.placed:
+            key = placed_row.run.number, placed_row.row.lane
             if key not in seen:
-                found.append((one.y + 0.5, self.shares.get(key, "")))
+                shares.append((placed_row.y + 0.5, self.shares.get(key, "")))
             seen.add(key)
-        return tuple(found)
+        return tuple(shares)
 
     # ------------------------------------------------------------------- parts that are drawn again
 
     def _inset(self, again: _Again, budget: int) -> None:
         """A short run again, to the right of itself."""
-        placed = [one for one in self.placed if one.run.number == again.run.number]
+        placed = [placed_row for placed_row in self.placed if placed_row.run.number == again.run.number]
         top, bottom = placed[0].y, placed[-1].y + 1
         low, high = self.view
         left = max(again.part[1] + 0.06 * (high - low), low + 0.36 * (high - low))
@@ -237,9 +237,9 @@ class _Picture:
     def _events(self, panel: int, placed: Sequence[_Placed], view: tuple[float, float], budget: int) -> None:
         """The events in view: a bar for each that is wide enough, and sums of the others."""
         timeline = self.timeline
-        found = [np.zeros(0, np.int64), *(one.row.events for one in placed)]
-        events = np.concatenate(found)
-        row = np.repeat(np.arange(len(found)), [len(some) for some in found]) - 1
+        groups = [np.zeros(0, np.int64), *(placed_row.row.events for placed_row in placed)]
+        events = np.concatenate(groups)
+        row = np.repeat(np.arange(len(groups)), [len(some) for some in groups]) - 1
         start, end = timeline.start[events], timeline.end[events]
         inside = ((end > view[0]) & (start < view[1])) | ((start == end) & (start >= view[0]) & (end <= view[1]))
         events, row = events[inside], row[inside]
@@ -253,10 +253,10 @@ class _Picture:
         order = np.argsort(timeline.level[events], kind="stable")
         for place in order[alone[order]].tolist():
             self._bar(panel, int(events[place]), placed[row[place]].y, view, cell)
-        rest = np.flatnonzero(~alone & (timeline.level[events] == 0))
-        self.hidden += 0 if panel else int(np.count_nonzero(~alone)) - len(rest)
-        if len(rest):
-            self._sums(panel, events[rest], row[rest], placed, view, budget)
+        short = np.flatnonzero(~alone & (timeline.level[events] == 0))
+        self.hidden += 0 if panel else int(np.count_nonzero(~alone)) - len(short)
+        if len(short):
+            self._sums(panel, events[short], row[short], placed, view, budget)
 
     def _bar(self, panel: int, event: int, y: float, view: tuple[float, float], cell: float) -> None:
         timeline, kinds = self.timeline, self.timeline.columns.kinds
@@ -288,9 +288,9 @@ class _Picture:
         cell = (view[1] - view[0]) / count
         for number, kind in np.argwhere(calls.any(1)).tolist():
             (run, lane, y), begins = placed[rows[number]], np.flatnonzero(begin[number, :, kind])
-            found = zip(begins.tolist(), np.append(begins[1:], count).tolist(),
-                        np.add.reduceat(calls[number, :, kind], begins).tolist(), strict=True)  # fmt: skip
-            for first, last, of in found:
+            bars = zip(begins.tolist(), np.append(begins[1:], count).tolist(),
+                       np.add.reduceat(calls[number, :, kind], begins).tolist(), strict=True)  # fmt: skip
+            for first, last, of in bars:
                 if of:
                     x0, x1 = view[0] + first * cell, view[0] + last * cell
                     words = f"{format_count(of)} short calls, {lane.lane}: {MEANING[STORAGE[kind]]}"
@@ -319,15 +319,15 @@ class _Picture:
         pairs = [(panel, int(source), event) for panel, event in self.boxes
                  if (source := events.conversion[event]) >= 0 and source != event and (panel, int(source)) in self.boxes]
         for panel, source, event in sorted(pairs, key=lambda pair: -events.duration[pair[2]])[:MOST_ARROWS]:
-            one, other, t = self.boxes[panel, source], self.boxes[panel, event], np.linspace(0, 1, 17)
+            maker, reader, t = self.boxes[panel, source], self.boxes[panel, event], np.linspace(0, 1, 17)
             wide = abs(self.figure.panels[panel].x[1] - self.figure.panels[panel].x[0])
-            x0, x1 = one.x1, other.x0 + min((other.x1 - other.x0) / 2, 0.006 * wide)
-            same = abs(one.y0 - other.y0) < 0.5
-            y0, y1 = (one.y1, other.y1) if same else (one.y1, other.y0) if other.y0 > one.y0 else (one.y0, other.y1)
+            x0, x1 = maker.x1, reader.x0 + min((reader.x1 - reader.x0) / 2, 0.006 * wide)
+            same = abs(maker.y0 - reader.y0) < 0.5
+            y0, y1 = (maker.y1, reader.y1) if same else (maker.y1, reader.y0) if reader.y0 > maker.y0 else (maker.y0, reader.y1)
             x = x0 + (x1 - x0) * (t if same else t * t * (3 - 2 * t))
             words = f"made dense by {_called(self.timeline.columns, source)}, read by {_called(self.timeline.columns, event)}"
             self.figure.add(Line(panel, "ink", x, y0 + (y1 - y0) * t + (0.4 * np.sin(np.pi * t) if same else 0.0), words,
-                                 one.key, arrow=True))  # fmt: skip
+                                 maker.key, arrow=True))  # fmt: skip
         if pairs:
             self.figure.legend["arrow"] = "made dense → read here"
 
@@ -398,8 +398,8 @@ class _Picture:
         if self.hidden:
             notes.append(f"{format_count(self.hidden)} short calls inside others are not drawn.")
         if timeline.left_out:
-            what = "processes" if timeline.common else "runs"
-            notes.append(f"{format_count(timeline.left_out)} more {what} are in the table only.")
+            noun = "processes" if timeline.common else "runs"
+            notes.append(f"{format_count(timeline.left_out)} more {noun} are in the table only.")
         if folded := int(timeline.columns.folded.calls.sum()):
             notes.append(f"{format_count(folded)} older events are in the sums only.")
         self.figure.notes = notes
@@ -417,22 +417,22 @@ def _called(columns: Columns, event: int) -> str:
 
 def _told(timeline: Timeline, key: str) -> dict[str, str] | Table | None:
     """What a live view says of a mark; None for a key that there is not."""
-    what, _, rest = key.partition(" ")
-    if what == "sum":
-        return _told_of_sum(timeline, rest)
+    kind, _, subject = key.partition(" ")
+    if kind == "sum":
+        return _told_of_sum(timeline, subject)
     columns = timeline.columns
-    table = {"event": columns.events, "mark": columns.marks, "ledger": columns.ledger}.get(what)
-    if table is None or not rest.isdecimal() or len(rest) > 9 or int(rest) >= len(table):
+    table = {"event": columns.events, "mark": columns.marks, "ledger": columns.ledger}.get(kind)
+    if table is None or not subject.isdecimal() or len(subject) > 9 or int(subject) >= len(table):
         return None
-    row = int(rest)
-    if what == "event":
+    row = int(subject)
+    if kind == "event":
         return _told_of_event(timeline, row)
     at = duration(float(table.time[row] + timeline.shift[table.run[row]]))
-    if what == "mark":
+    if kind == "mark":
         words = {name: columns.strings[getattr(columns.marks, name)[row]] for name in ("kind", "name", "value", "line")}
         return {"at": at, **{name: text for name, text in words.items() if text}}
-    found = {"operator": columns.strings[columns.ledger.op[row]], "at": at, "became dense": dense_words(columns, row)}
-    return found | {name: columns.strings[getattr(columns.ledger, name)[row]] for name in ("reason", "remedy")}
+    details = {"operator": columns.strings[columns.ledger.op[row]], "at": at, "became dense": dense_words(columns, row)}
+    return details | {name: columns.strings[getattr(columns.ledger, name)[row]] for name in ("reason", "remedy")}
 
 
 def _told_of_event(timeline: Timeline, event: int) -> dict[str, str]:
@@ -441,23 +441,23 @@ def _told_of_event(timeline: Timeline, event: int) -> dict[str, str]:
     kind = int(events.kind[event])
     made_by = events.made_by.of(event).tolist()
     took = f"{duration(float(events.duration[event]))}, {duration(float(events.own[event]))} of it its own"
-    found = {"operator": _called(columns, event), "lane": columns.strings[kinds.lane[kind]], "took": took,
-             "at": f"{float(timeline.start[event]) / 1000:,.1f} µs", "storage": MEANING[STORAGE[timeline.storage[kind]]],
-             "moved": format_bytes(int(kinds.bytes[kind] + events.moved[event])), "line": columns.strings[kinds.line[kind]],
-             "became dense": columns.strings[kinds.became_dense[kind]]}  # fmt: skip
+    details = {"operator": _called(columns, event), "lane": columns.strings[kinds.lane[kind]], "took": took,
+               "at": f"{float(timeline.start[event]) / 1000:,.1f} µs", "storage": MEANING[STORAGE[timeline.storage[kind]]],
+               "moved": format_bytes(int(kinds.bytes[kind] + events.moved[event])), "line": columns.strings[kinds.line[kind]],
+               "became dense": columns.strings[kinds.became_dense[kind]]}  # fmt: skip
     for side, arrays in (("input", kinds.inputs.of(kind).tolist()), ("output", kinds.outputs.of(kind).tolist())):
         for place, array in enumerate(arrays[:MOST_TOLD]):
             maker = made_by[place] if side == "input" and place < len(made_by) else -1
             words = f", made by {_called(columns, maker)}, {duration(float(timeline.start[maker]))}" if maker >= 0 else ""
-            found[f"{side} {place}"] = f"{_array(columns, array)}{words}"
+            details[f"{side} {place}"] = f"{_array(columns, array)}{words}"
         if len(arrays) > MOST_TOLD:
-            found[f"more {side}s"] = format_count(len(arrays) - MOST_TOLD)
+            details[f"more {side}s"] = format_count(len(arrays) - MOST_TOLD)
     source = int(events.conversion[event])
     if source >= 0 and source != event:
         line = columns.strings[kinds.line[events.kind[source]]]
-        found["made dense by"] = f"{_called(columns, source)}{f', {line}' if line else ''}"
-    found |= _arguments(columns.strings[kinds.attrs[kind]], columns.strings[events.arguments[event]])
-    return {name: text for name, text in found.items() if text}
+        details["made dense by"] = f"{_called(columns, source)}{f', {line}' if line else ''}"
+    details |= _arguments(columns.strings[kinds.attrs[kind]], columns.strings[events.arguments[event]])
+    return {name: text for name, text in details.items() if text}
 
 
 def _array(columns: Columns, place: int) -> str:
@@ -476,16 +476,17 @@ def _array(columns: Columns, place: int) -> str:
 
 def _arguments(*texts: str) -> dict[str, str]:
     """What a call was given beside arrays; the second text has what differs from the first."""
-    found = {name: value for text in texts if isinstance(told := read(text), dict) for name, value in told.items()}
-    said = ", ".join(f"{name}={value}" for name, value in found.items())
+    arguments = {name: value for text in texts if isinstance(told := read(text), dict) for name, value in told.items()}
+    said = ", ".join(f"{name}={value}" for name, value in arguments.items())
     return {"arguments": clean(said, 500)} if said else {}
 
 
-def _told_of_sum(timeline: Timeline, rest: str) -> Table | None:
+def _told_of_sum(timeline: Timeline, subject: str) -> Table | None:
     """The operators of which a bar is the sum, those that take most time first."""
-    run, _, rest = rest.partition(" ")
-    name, *ends = rest.rsplit(" ", 2)
-    row = next((row for one in timeline.runs if str(one.number) == run for row in one.rows if row.name == name), None)
+    run, _, subject = subject.partition(" ")
+    name, *ends = subject.rsplit(" ", 2)
+    row = next((row for candidate in timeline.runs if str(candidate.number) == run
+                for row in candidate.rows if row.name == name), None)  # fmt: skip
     if row is None or len(ends) != 2 or not all(end.lstrip("-").isdecimal() and len(end) < 20 for end in ends):
         return None
     low, high = map(float, ends)

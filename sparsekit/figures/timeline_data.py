@@ -74,11 +74,11 @@ class Run(NamedTuple):
 
 def together(runs: Mapping[str, Columns]) -> Columns:
     """The tables of several runs as those of one profile, each run under its name."""
-    found = merged(list(runs.values()))
-    names = [f"{name} {own}".strip() for name, one in runs.items() for own in one.texts(one.runs.name)]
-    strings = Strings(found.strings)
-    changed = found.changed({"runs": {"name": np.array([strings.number(name) for name in names], np.int32)}})
-    return type(found)(changed.tables, strings.all())
+    columns = merged(list(runs.values()))
+    names = [f"{name} {own}".strip() for name, tables in runs.items() for own in tables.texts(tables.runs.name)]
+    strings = Strings(columns.strings)
+    changed = columns.changed({"runs": {"name": np.array([strings.number(name) for name in names], np.int32)}})
+    return type(columns)(changed.tables, strings.all())
 
 
 def part_of(columns: Columns, start: float, end: float) -> Columns:
@@ -121,20 +121,20 @@ def storage_of(columns: Columns) -> Array:
     cells = [float(math.prod(shape)) for shape in arrays.shape.lists()]
     large = SMALL * max(cells, default=0.0)
     sizes = arrays.bytes.tolist()
-    found = np.full(len(kinds), NONE, np.int8)
-    given = zip(kinds.inputs.lists(), kinds.outputs.lists(), kinds.bytes.tolist(), kinds.became_dense.tolist(), strict=True)
-    for kind, (taken, made, moved, dense) in enumerate(given):
-        both = [place for place in (*taken, *made) if place >= 0 and cells[place] >= large]
+    storage = np.full(len(kinds), NONE, np.int8)
+    rows = zip(kinds.inputs.lists(), kinds.outputs.lists(), kinds.bytes.tolist(), kinds.became_dense.tolist(), strict=True)
+    for kind, (inputs, outputs, moved, dense) in enumerate(rows):
+        both = [place for place in (*inputs, *outputs) if place >= 0 and cells[place] >= large]
         stored = [cells[place] for place in both if sparse[place]]
         least = min(stored, default=0.0)
         full = [place for place in both if not sparse[place] and sizes[place] <= moved and cells[place] >= least]
         if dense or any(not needed[place] for place in full):
-            found[kind] = DENSE
+            storage[kind] = DENSE
         elif stored:
-            found[kind] = SPARSE
+            storage[kind] = SPARSE
         elif full:
-            found[kind] = NEEDED
-    return found
+            storage[kind] = NEEDED
+    return storage
 
 
 class Timeline:
@@ -203,7 +203,8 @@ class Timeline:
         chosen = work if len(columns.runs) > 1 and work.any() else mine
         starts, ends = self.start[chosen], self.start[chosen] + events.duration[chosen]
         if len(columns.runs) == 1:
-            times = [one.time[(one.run == run) & (one.time >= 0)].astype(float) for one in (columns.marks, columns.ledger)]
+            times = [table.time[(table.run == run) & (table.time >= 0)].astype(float)
+                     for table in (columns.marks, columns.ledger)]  # fmt: skip
             starts, ends = (np.concatenate([ends_of, *times]) for ends_of in (starts, ends))
         return (float(starts.min()), float(ends.max())) if len(starts) else (0.0, 0.0)
 
@@ -227,16 +228,16 @@ class Timeline:
         if len(rows) > MOST_ROWS:
             several = 1
             rows, place = np.unique(order * texts + lane, return_inverse=True)
-        found = []
+        drawn = []
         lanes = (rows // max(several, 1) % texts).tolist()
         for number, (word, key) in enumerate(zip(lanes, rows.tolist(), strict=True)):
             name = self.columns.strings[word] or "other"
             chosen = mine[place == number]
             chosen = chosen[np.lexsort((-events.duration[chosen], self.start[chosen]))]
-            for one in np.unique(events.thread[chosen]):
-                self._nest(chosen[events.thread[chosen] == one])
-            found.append(Row(f"{name} · {key % several}" if lanes.count(word) > 1 else name, name, chosen))
-        return found
+            for thread_number in np.unique(events.thread[chosen]):
+                self._nest(chosen[events.thread[chosen] == thread_number])
+            drawn.append(Row(f"{name} · {key % several}" if lanes.count(word) > 1 else name, name, chosen))
+        return drawn
 
     def _nest(self, row: Array) -> None:
         """Note which events of a thread in a row stand inside others."""
@@ -258,7 +259,7 @@ class Timeline:
             reach = np.maximum.accumulate(self.end[spans])
             outer = spans[np.append(True, self.end[spans[1:]] > reach[:-1])]
             return np.stack([self.start[outer], self.end[outer]], axis=1)
-        is_in = {one: columns.where_text([one])[lane] for one in ("forward", "backward", "update")}
+        is_in = {word: columns.where_text([word])[lane] for word in ("forward", "backward", "update")}
         ends = is_in["update"] if is_in["update"].any() else is_in["backward"]
         passes = np.flatnonzero(is_in["forward"] | is_in["backward"] | ends)
         after = np.flatnonzero(ends[passes][:-1] & is_in["forward"][passes][1:])

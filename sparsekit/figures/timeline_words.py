@@ -66,60 +66,60 @@ def duration(nanoseconds: float) -> str:
 
 def sums_of(columns: Columns) -> list[Sum]:
     """Exact sums of all events, those that take most own time first."""
-    found = grouped(columns, "run", "lane", "name", "layer", "storage")
-    texts = [columns.texts(found[name]) for name in ("lane", "name", "layer", "storage")]
-    rows = zip(found["run"].tolist(), *texts, *(found[name].tolist() for name in ("calls", "own", "bytes")), strict=True)
-    made = [Sum(run, lane or "other", name or "?", layer, types, *rest) for run, lane, name, layer, types, *rest in rows]
-    return sorted(made, key=lambda one: (-one.own, one[:5]))
+    groups = grouped(columns, "run", "lane", "name", "layer", "storage")
+    texts = [columns.texts(groups[name]) for name in ("lane", "name", "layer", "storage")]
+    rows = zip(groups["run"].tolist(), *texts, *(groups[name].tolist() for name in ("calls", "own", "bytes")), strict=True)
+    sums = [Sum(run, lane or "other", name or "?", layer, types, *numbers) for run, lane, name, layer, types, *numbers in rows]
+    return sorted(sums, key=lambda entry: (-entry.own, entry[:5]))
 
 
 def _by_lane(sums: Iterable[Sum]) -> dict[str, int]:
     """Own time by lane, in the order of the lanes."""
     totals: dict[str, int] = {}
-    for one in sums:
-        totals[one.lane] = totals.get(one.lane, 0) + one.own
+    for entry in sums:
+        totals[entry.lane] = totals.get(entry.lane, 0) + entry.own
     return {lane: totals[lane] for lane in sorted(totals, key=lambda lane: LANES.index(lane) if lane in LANES else len(LANES))}
 
 
 def _work(sums: Iterable[Sum]) -> list[Sum]:
-    return [one for one in sums if one.lane not in APART]
+    return [entry for entry in sums if entry.lane not in APART]
 
 
 def shares_of(sums: Sequence[Sum]) -> dict[tuple[int, str], str]:
     """What part of the work of its run each lane is, by run and lane."""
-    found: dict[tuple[int, str], str] = {}
-    for run in {one.run for one in sums}:
-        mine = [one for one in sums if one.run == run]
-        whole = sum(one.own for one in _work(mine))
-        found |= {(run, lane): "apart" if lane in APART else format_share(own, whole) for lane, own in _by_lane(mine).items()}
-    return found
+    shares: dict[tuple[int, str], str] = {}
+    for run in {entry.run for entry in sums}:
+        mine = [entry for entry in sums if entry.run == run]
+        total = sum(entry.own for entry in _work(mine))
+        shares |= {(run, lane): "apart" if lane in APART else format_share(own, total) for lane, own in _by_lane(mine).items()}
+    return shares
 
 
 def counters_of(timeline: Timeline, run: int) -> list[Counter]:
     """The counters of a run, in the order in which they first came."""
     columns, marks = timeline.columns, timeline.columns.marks
-    found: dict[str, Counter] = {}
+    counters: dict[str, Counter] = {}
     mine = np.flatnonzero((marks.run == run) & columns.where_text(["counter"])[marks.kind])
     for place in mine[np.argsort(marks.time[mine], kind="stable")].tolist():
         name, unit = columns.strings[marks.name[place]] or "?", columns.strings[marks.unit[place]]
-        one = found.setdefault(name, Counter(name, unit, [], [], 0))
+        counter = counters.setdefault(name, Counter(name, unit, [], [], 0))
         said = read(columns.strings[marks.value[place]])
         value = number(said, math.nan) if isinstance(said, (int, float)) else math.nan
         if math.isfinite(value):
-            one.times.append(float(marks.time[place] + timeline.shift[run]))
-            one.values.append(value)
+            counter.times.append(float(marks.time[place] + timeline.shift[run]))
+            counter.values.append(value)
         else:
-            found[name] = one._replace(odd=one.odd + 1)
-    return list(found.values())
+            counters[name] = counter._replace(odd=counter.odd + 1)
+    return list(counters.values())
 
 
 def read(text: str) -> object:  # object: any value that JSON can hold
     """The value of a text of JSON; None if it is none."""
     try:
-        found: object = json.loads(text) if text else None  # object: as above
+        value: object = json.loads(text) if text else None  # object: as above
     except (ValueError, RecursionError):
         return None
-    return found
+    return value
 
 
 # --------------------------------------------------------------------------- title and finding
@@ -154,21 +154,22 @@ def finding_of(timeline: Timeline, sums: Sequence[Sum]) -> str:
 def _shares(timeline: Timeline, sums: Sequence[Sum]) -> str:
     """How the time of one run is shared by lanes, its longest operator, and what became dense."""
     work = _work(sums)
-    whole = sum(one.own for one in work)
-    idle = f" {NO_OPERATORS}" if all(one.lane in IDLE for one in sums) else ""
+    total = sum(entry.own for entry in work)
+    idle = f" {NO_OPERATORS}" if all(entry.lane in IDLE for entry in sums) else ""
     apart = _apart(sums)
-    if whole <= 0:
-        return f"{format_count(sum(one.calls for one in sums))} events were recorded, none of measurable duration.{apart}{idle}"
-    parts = [f"{clean(lane)} {format_share(own, whole)}" for lane, own in _by_lane(work).items() if own > 0]
-    most = next((one for one in work if one.lane != "user"), work[0])
+    if total <= 0:
+        return (f"{format_count(sum(entry.calls for entry in sums))} events were recorded, "
+                f"none of measurable duration.{apart}{idle}")  # fmt: skip
+    parts = [f"{clean(lane)} {format_share(own, total)}" for lane, own in _by_lane(work).items() if own > 0]
+    most = next((entry for entry in work if entry.lane != "user"), work[0])
     words = (f"{', '.join(parts)}: the longest operator is {clean(most.place)} ({most.lane}), "
-             f"{format_share(most.own, whole)} of {duration(whole)}.{apart}")
+             f"{format_share(most.own, total)} of {duration(total)}.{apart}")
     return words + _dense(timeline.columns) + idle
 
 
 def _apart(sums: Iterable[Sum]) -> str:
     names = {"compile": "compilation", "profiler": "the profiler itself"}
-    totals = _by_lane(one for one in sums if one.lane in APART)
+    totals = _by_lane(entry for entry in sums if entry.lane in APART)
     parts = [f"{names[lane]} {duration(own)}" for lane, own in totals.items() if own > 0]
     return f" Apart from that: {', '.join(parts)}." if parts else ""
 
@@ -188,7 +189,7 @@ def _marked(timeline: Timeline) -> str:
     """What was marked in a run; empty where nothing was."""
     columns = timeline.columns
     counters = counters_of(timeline, 0)
-    parts = [_course(one) for one in counters[:3]]
+    parts = [_course(counter) for counter in counters[:3]]
     markers = int((~columns.where_text(["counter"])[columns.marks.kind]).sum())
     silent = int((columns.ledger.time >= 0).sum())
     for count, word in ((len(counters) - 3, "more counter"), (markers, "marker"), (silent, "silent change")):
@@ -213,9 +214,9 @@ def _compared(timeline: Timeline, sums: Sequence[Sum]) -> str:
     words = "One step, as recorded: " if timeline.parts else "As recorded: "
     words += ", ".join(f"{run.name} {duration(run.length)}" for run in runs)
     long = max(runs, key=lambda run: run.length)
-    work = [one for one in _work(sums) if one.run == long.number]
-    if work and (whole := sum(one.own for one in work)) > 0:
-        words += f". Of {long.name}, {format_share(work[0].own, whole)} in {clean(work[0].place)} ({work[0].lane})"
+    work = [entry for entry in _work(sums) if entry.run == long.number]
+    if work and (total := sum(entry.own for entry in work)) > 0:
+        words += f". Of {long.name}, {format_share(work[0].own, total)} in {clean(work[0].place)} ({work[0].lane})"
     small = [run.name for run in runs if run.length < long.length / 8]
     return f"{words}.{f' In the picture, {_listed(small)} is also magnified.' if small else ''}"
 
@@ -230,11 +231,11 @@ def _processes(timeline: Timeline, sums: Sequence[Sum]) -> str:
     names = columns.texts(columns.runs.name)
     view = timeline.view
     words = f"{format_count(len(names))} processes in {duration(view[1] - view[0])}."
-    lanes = [_by_lane(one for one in sums if one.run == run) for run in range(len(names))]
+    lanes = [_by_lane(entry for entry in sums if entry.run == run) for run in range(len(names))]
     waits = [totals.get("wait", 0) for totals in lanes]
     most = int(np.argmax(waits))
     if waits[most] > 0:
-        whom = max((one for one in sums if one.run == most and one.lane == "wait"), key=lambda one: one.calls).name
+        whom = max((entry for entry in sums if entry.run == most and entry.lane == "wait"), key=lambda entry: entry.calls).name
         length = next((run.length for run in timeline.runs if run.number == most), 0.0)
         words += (f" {clean(names[most]).capitalize()} spent {format_share(waits[most], length)} of its time waiting, mostly "
                   f"{clean(whom.removeprefix('wait '))}.")
@@ -266,35 +267,37 @@ def _lane_rows(timeline: Timeline, sums: Sequence[Sum]) -> Iterable[tuple[str, .
     columns = timeline.columns
     lengths = {run.number: run.length for run in timeline.runs}
     for run, name in enumerate(columns.texts(columns.runs.name)):
-        mine = [one for one in sums if one.run == run]
-        whole = sum(one.own for one in _work(mine))
+        mine = [entry for entry in sums if entry.run == run]
+        total = sum(entry.own for entry in _work(mine))
         for lane, own in _by_lane(mine).items():
-            some = [one for one in mine if one.lane == lane]
-            share = "apart" if lane in APART else format_share(own, whole)
-            yield (name, lane, format_count(sum(one.calls for one in some)), duration(own), share,
-                   format_bytes(sum(one.bytes for one in some)))
+            some = [entry for entry in mine if entry.lane == lane]
+            share = "apart" if lane in APART else format_share(own, total)
+            yield (name, lane, format_count(sum(entry.calls for entry in some)), duration(own), share,
+                   format_bytes(sum(entry.bytes for entry in some)))
         length = duration(lengths[run]) if run in lengths else ""
-        yield (name, "from start to end", format_count(sum(one.calls for one in mine)), length, "",
-               format_bytes(sum(one.bytes for one in mine)))
+        yield (name, "from start to end", format_count(sum(entry.calls for entry in mine)), length, "",
+               format_bytes(sum(entry.bytes for entry in mine)))
 
 
 def _operator_rows(columns: Columns, sums: Sequence[Sum], most: int) -> list[tuple[str, ...]]:
     """The operators that took most own time; what is left is summed in rows of its own, never left out."""
     work = _work(sums)
-    whole = sum(one.own for one in work)
+    total = sum(entry.own for entry in work)
     words = columns.texts(columns.kinds.became_dense)
     dense = {tuple(_names(columns, kind)): word for kind, word in enumerate(words) if word}
     shown = work[:most] if len(work) > most + 1 else work
     rows = []
-    for one in shown:
-        how = dense.get((one.lane, one.name, one.layer, one.storage))
+    for entry in shown:
+        how = dense.get((entry.lane, entry.name, entry.layer, entry.storage))
         said = "" if not how else " (became dense by nature)" if how == "dense by nature" else " (became dense)"
-        rows.append(_row((one.lane, one.name, one.layer), [one], format_share(one.own, whole), f"{one.storage}{said}"))
-    if rest := work[len(shown):]:
-        rows.append(_row(("all", f"{len(rest)} others", ""), rest, format_share(sum(one.own for one in rest), whole), ""))
+        rows.append(_row((entry.lane, entry.name, entry.layer), [entry], format_share(entry.own, total),
+                         f"{entry.storage}{said}"))  # fmt: skip
+    if others := work[len(shown):]:
+        rows.append(_row(("all", f"{len(others)} others", ""), others,
+                         format_share(sum(entry.own for entry in others), total), ""))  # fmt: skip
     for lane in APART:
-        if some := [one for one in sums if one.lane == lane]:
-            rows.append(_row((lane, some[0].name if len({one.name for one in some}) == 1 else "all", ""), some, "apart", ""))
+        if some := [entry for entry in sums if entry.lane == lane]:
+            rows.append(_row((lane, some[0].name if len({entry.name for entry in some}) == 1 else "all", ""), some, "apart", ""))
     return rows
 
 
@@ -302,15 +305,16 @@ def _names(columns: Columns, kind: int) -> list[str]:
     return [columns.strings[getattr(columns.kinds, name)[kind]] for name in ("lane", "name", "layer", "storage")]
 
 
-def _row(what: tuple[str, str, str], sums: Sequence[Sum], share: str, types: str) -> tuple[str, ...]:
-    calls, own, moved = (sum(getattr(one, name) for one in sums) for name in ("calls", "own", "bytes"))
-    return (*what, format_count(calls), duration(own), share, format_bytes(moved), types.replace("->", "→"))
+def _row(names: tuple[str, str, str], sums: Sequence[Sum], share: str, types: str) -> tuple[str, ...]:
+    calls, own, moved = (sum(getattr(entry, name) for entry in sums) for name in ("calls", "own", "bytes"))
+    return (*names, format_count(calls), duration(own), share, format_bytes(moved), types.replace("->", "→"))
 
 
 def _mark_rows(timeline: Timeline) -> list[tuple[str, ...]]:
     """Counters, markers, and what became dense; what is left after some rows is summed in a row of its own."""
     columns = timeline.columns
-    found = [("counter", one.name, len(one.values) + one.odd, _values(one)) for one in counters_of(timeline, 0)]
+    entries = [("counter", counter.name, len(counter.values) + counter.odd, _values(counter))
+               for counter in counters_of(timeline, 0)]  # fmt: skip
     groups: dict[tuple[str, str, str], list[float]] = {}
     marks, ledger = columns.marks, columns.ledger
     for place in np.flatnonzero(~columns.where_text(["counter"])[marks.kind]).tolist():
@@ -322,11 +326,11 @@ def _mark_rows(timeline: Timeline) -> list[tuple[str, ...]]:
         groups.setdefault(key, []).append(float(ledger.time[place]))
     for (kind, name, words), times in groups.items():
         when = f"at {duration(min(times))}" + (f" to {duration(max(times))}" if len(times) > 1 else "")
-        found.append((kind, name, len(times), f"{words}; {when}" if words else when))
-    shown = found[:MOST_MARKS] if len(found) > MOST_MARKS + 1 else found
+        entries.append((kind, name, len(times), f"{words}; {when}" if words else when))
+    shown = entries[:MOST_MARKS] if len(entries) > MOST_MARKS + 1 else entries
     rows: list[tuple[str, ...]] = [(kind, name, "", format_count(count), "", "", "", words) for kind, name, count, words in shown]
-    rest = sum(count for _, _, count, _ in found[len(shown):])
-    return [*rows, ("all", f"{len(found) - len(shown)} other marks", "", format_count(rest), "", "", "", "")] if rest else rows
+    left = sum(count for _, _, count, _ in entries[len(shown):])
+    return [*rows, ("all", f"{len(entries) - len(shown)} other marks", "", format_count(left), "", "", "", "")] if left else rows
 
 
 def _values(counter: Counter) -> str:

@@ -92,33 +92,33 @@ def touched_figure(steps: Mapping[str, Gradient | tuple[Gradient, float]], title
     ShapeError
         If the gradients have different sizes.
     """
-    given = _checked(steps)
+    checked = _checked(steps)
     checks.text("title", title)
-    length = _rows_of([gradient for gradient, _ in given.values()])
-    found = [_read(name, gradient, moved) for name, (gradient, moved) in given.items()]
-    counts = [length if one.stored is None else len(one.stored) for one in found]
-    both = list(zip(found, counts, strict=True))
-    said = [f"{one.name}: {count:,} of {length:,} rows, {format_bytes(one.bytes)}." for one, count in both]
-    moves = all(one.moved is not None for one in found)
+    length = _rows_of([gradient for gradient, _ in checked.values()])
+    gradients = [_read(name, gradient, moved) for name, (gradient, moved) in checked.items()]
+    counts = [length if step.stored is None else len(step.stored) for step in gradients]
+    both = list(zip(gradients, counts, strict=True))
+    said = [f"{step.name}: {count:,} of {length:,} rows, {format_bytes(step.bytes)}." for step, count in both]
+    moves = all(step.moved is not None for step in gradients)
     columns = ("gradient", "stored rows", "bytes of the gradient", *(("bytes that a step moves",) if moves else ()))
-    rows = [(one.name, f"{count:,}", format_bytes(one.bytes), *((format_bytes(one.moved),) if moves else ()))
-            for one, count in both]  # fmt: skip
-    figure = Figure(title or _title(found), " ".join(said),
+    rows = [(step.name, f"{count:,}", format_bytes(step.bytes), *((format_bytes(step.moved),) if moves else ()))
+            for step, count in both]  # fmt: skip
+    figure = Figure(title or _title(gradients), " ".join(said),
                     table=Table(columns, rows, f"One step, a weight of {length:,} rows"))  # fmt: skip
-    few = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.stored for one in found if one.stored is not None)]))
+    few = np.unique(np.concatenate([np.zeros(0, np.int64), *(step.stored for step in gradients if step.stored is not None)]))
     marked = few if 0 < len(few) <= MOST_RINGS and SIDE / rows_across(length) < RING else None
     across = rows_across(length)
     rings = " The rings only help to find the rows." if marked is not None else ""
     figure.notes = (f"Each square has the {counted(length, 'row')} of the weight, {across:,} in a line, at true scale.{rings}",)
-    room = min(SIDE, (WIDE - 2 * EDGE - BESIDE * (len(found) - 1)) / len(found))
+    room = min(SIDE, (WIDE - 2 * EDGE - BESIDE * (len(gradients) - 1)) / len(gradients))
     figure.narrow, figure.narrow_below = replace(figure, panels=[], marks=[]), NARROW_BELOW
     for drawn, pixels in ((figure, room), (figure.narrow, min(SIDE, NARROW - 2 * EDGE))):
-        wide = max(text_width(format_bytes(one.bytes), LARGE) for one in found)
+        wide = max(text_width(format_bytes(step.bytes), LARGE) for step in gradients)
         head = _Head(pixels, LARGE if wide < pixels else SMALLER)
-        for place, (one, count) in enumerate(both):
-            _square(drawn, place, one, length, head, f"{format_density(count / max(length, 1))} of the rows", marked)
+        for place, (step, count) in enumerate(both):
+            _square(drawn, place, step, length, head, f"{format_density(count / max(length, 1))} of the rows", marked)
         if moves:
-            _moved(drawn, found)
+            _moved(drawn, gradients)
     return figure
 
 
@@ -127,8 +127,8 @@ def _rows_of(gradients: list[Gradient]) -> int:
     shapes = [tuple(gradient.shape) for gradient in gradients]
     sparse = {gradient.shape[0] for gradient in gradients if gradient.stype == "row_sparse"}
     # The weight of a dense layer is turned where its gradient is row-sparse, so a dense gradient may have another shape.
-    one = len({math.prod(shape) for shape in shapes}) == 1 and len(sparse or set(shapes)) == 1
-    if not one or not all(shapes):
+    alike = len({math.prod(shape) for shape in shapes}) == 1 and len(sparse or set(shapes)) == 1
+    if not alike or not all(shapes):
         raise ShapeError(f"The gradients must be of one weight with rows, got shapes {', '.join(map(str, shapes)) or 'of none'}.",
                          hint="give the gradients of one weight: {'dense': a.grad(), 'row-sparse': b.grad()}.")  # fmt: skip
     return min(sparse) if sparse else int(shapes[0][0])
@@ -136,11 +136,11 @@ def _rows_of(gradients: list[Gradient]) -> int:
 
 def _checked(steps: object) -> dict[str, tuple[Gradient, float | None]]:  # object: what the user gave
     """Each gradient with the bytes that its step moves, or None."""
-    found = {}
+    checked = {}
     for name, step in checks.mapping_of("steps", steps, "gradients").items():
         pair = isinstance(step, (tuple, list)) and len(step) == 2
         gradient, moved = step if pair else (step, None)
-        if not all(hasattr(gradient, one) for one in ("shape", "stype", "nbytes")):
+        if not all(hasattr(gradient, attribute) for attribute in ("shape", "stype", "nbytes")):
             raise ParameterError(expected(f"steps[{name!r}]", "a gradient, or a pair of it and the bytes of the step", step),
                                  hint="weight.grad(), or (weight.grad(), 512), for example.")  # fmt: skip
         if pair:
@@ -148,11 +148,11 @@ def _checked(steps: object) -> dict[str, tuple[Gradient, float | None]]:  # obje
         if gradient.stype not in ("default", "row_sparse"):
             raise ParameterError(expected(f"steps[{name!r}]", "a dense or row_sparse gradient", gradient.stype),
                                  hint="tostype('row_sparse') converts an array.")  # fmt: skip
-        found[str(name)] = gradient, moved
-    if len({moved is None for _, moved in found.values()}) > 1:
+        checked[str(name)] = gradient, moved
+    if len({moved is None for _, moved in checked.values()}) > 1:
         raise ParameterError("Some gradients come with the bytes that a step moves, and some without.",
                              hint="give the bytes of all, or of none.")  # fmt: skip
-    return found
+    return checked
 
 
 def _read(name: str, gradient: Gradient, moved: float | None) -> _Step:
@@ -164,7 +164,7 @@ def _read(name: str, gradient: Gradient, moved: float | None) -> _Step:
 
 
 def _title(steps: list[_Step]) -> str:
-    sizes = [one.bytes if one.moved is None else one.moved for one in steps]
+    sizes = [step.bytes if step.moved is None else step.moved for step in steps]
     most, least = max(sizes), min(sizes)
     if not 0 < least < most:
         return "What one step touches"
@@ -172,38 +172,38 @@ def _title(steps: list[_Step]) -> str:
     return f"{steps[sizes.index(least)].name}: {words} {format_ratio(most / least)} fewer bytes"
 
 
-def _square(figure: Figure, panel: int, one: _Step, length: int, head: _Head, words: str, marked: np.ndarray | None) -> None:
+def _square(figure: Figure, panel: int, step: _Step, length: int, head: _Head, words: str, marked: np.ndarray | None) -> None:
     """One gradient: its bytes and name, and below them the rows that it stores; marked rows have rings in every square."""
     share = min(1.0, (head.room + BESIDE) / (WIDE - 2 * EDGE + BESIDE))
     figure.panels.append(Panel((0.0, 1.0), (-ABOVE, 1.0), SIDE * (1 + ABOVE), share=share, aspect=1 / (1 + ABOVE)))
-    size = format_bytes(one.bytes)
-    name = fit(clean(one.name), head.room, NAME)
-    figure.add(Text(panel, one.kind, 0.0, -0.145, size, bold=True, size=head.size),
+    size = format_bytes(step.bytes)
+    name = fit(clean(step.name), head.room, NAME)
+    figure.add(Text(panel, step.kind, 0.0, -0.145, size, bold=True, size=head.size),
                Text(panel, "ink", 0.0, -0.035, name, bold=True, size=NAME),
                Text(panel, "muted", 1.0, -0.035, words, "end", room=1 - text_width(name, NAME) / head.room))  # fmt: skip
     across = rows_across(length)
-    if one.stored is None:
-        figure.add(Rect(panel, "dense", 0.0, 1.0, 0.0, 1.0, f"{one.name}: all {length:,} rows are stored"))
-    elif marked is None and len(one.stored):
-        figure.add(_shades(panel, one, length))
+    if step.stored is None:
+        figure.add(Rect(panel, "dense", 0.0, 1.0, 0.0, 1.0, f"{step.name}: all {length:,} rows are stored"))
+    elif marked is None and len(step.stored):
+        figure.add(_shades(panel, step, length))
     if marked is not None:
-        ink, ground = ("paper", "dense") if one.stored is None else ("sparse", "paper")
-        rows = marked if one.stored is None else one.stored
+        ink, ground = ("paper", "dense") if step.stored is None else ("sparse", "paper")
+        rows = marked if step.stored is None else step.stored
         x, y = rows % across / across, rows // across / across
         middle = x + 0.5 / across, y + 0.5 / across
         figure.add(Dots(panel, ink, *middle, RING), Dots(panel, ground, *middle, HOLE))
         side = max(1 / across, 1 / SIDE)
         points = np.stack((x, np.minimum(x + side, 1.0), y, np.minimum(y + side, 1.0)), axis=1)
-        figure.add(Cells(panel, ink, points, f"{one.name}: {len(rows):,} rows"))
+        figure.add(Cells(panel, ink, points, f"{step.name}: {len(rows):,} rows"))
     figure.add(Line(panel, "muted", [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], width=0.8))
 
 
-def _shades(panel: int, one: _Step, length: int) -> Raster:
+def _shades(panel: int, step: _Step, length: int) -> Raster:
     """Many rows: each cell is as dark as the share of its rows that is stored."""
-    stored = one.stored if one.stored is not None else np.zeros(0, np.int64)
+    stored = step.stored if step.stored is not None else np.zeros(0, np.int64)
     shades, each = row_shades(stored, np.ones(len(stored)), length, CELLS)
     end = len(shades) * each / rows_across(length)
-    return Raster(panel, "sparse", 0.0, end, 0.0, end, shades, f"{one.name}: {len(stored):,} rows")
+    return Raster(panel, "sparse", 0.0, end, 0.0, end, shades, f"{step.name}: {len(stored):,} rows")
 
 
 def _moved(figure: Figure, steps: list[_Step]) -> None:

@@ -49,62 +49,62 @@ def training_figure(data: Mapping[str, Any] | None, title: str = "") -> Figure:
     """
     data = data if isinstance(data, Mapping) else {}
     steps = [number(step) for step in data.get("steps") or ()]
-    found = {one: _numbers(data.get(one.name), len(steps)) for one in SERIES}
-    known = {one: values[np.isfinite(values)] for one, values in found.items()}
+    columns = {series: _numbers(data.get(series.name), len(steps)) for series in SERIES}
+    finite = {series: values[np.isfinite(values)] for series, values in columns.items()}
     strange = [number(step) for step in list(data.get("strange") or ())[:1000]]
-    rows = [(one.words, *(one.write(float(value)) for value in (some[0], some[-1], some.min(), some.max())))
-            for one, some in known.items() if len(some)]  # fmt: skip
-    figure = Figure(str(title) or "Training", _finding(data, steps, known, strange),
+    rows = [(series.words, *(series.write(float(value)) for value in (some[0], some[-1], some.min(), some.max())))
+            for series, some in finite.items() if len(some)]  # fmt: skip
+    figure = Figure(str(title) or "Training", _finding(data, steps, finite, strange),
                     table=Table(("", "first", "last", "smallest", "largest"), rows, "Over the steps of training"))  # fmt: skip
-    for one, values in found.items():
-        if len(known[one]):
-            _panel(figure, one, steps, values, strange if one.name == "loss" else [])
-    missing = [one.words for one, some in known.items() if steps and not len(some)]
+    for series, values in columns.items():
+        if len(finite[series]):
+            _panel(figure, series, steps, values, strange if series.name == "loss" else [])
+    missing = [series.words for series, some in finite.items() if steps and not len(some)]
     figure.notes = (f"Not recorded: {', '.join(missing)}.",) if missing else ()
     return figure
 
 
 def _numbers(values: Iterable[Any] | None, count: int) -> np.ndarray:
     """Values as so many numbers, NaN where there is none."""
-    found = [math.nan if value is None else number(value, math.nan) for value in list(values or ())[:count]]
-    return np.array([*found, *[math.nan] * (count - len(found))])
+    numbers = [math.nan if value is None else number(value, math.nan) for value in list(values or ())[:count]]
+    return np.array([*numbers, *[math.nan] * (count - len(numbers))])
 
 
-def _panel(figure: Figure, one: _Series, steps: Sequence[float], values: np.ndarray, strange: Sequence[float]) -> None:
+def _panel(figure: Figure, series: _Series, steps: Sequence[float], values: np.ndarray, strange: Sequence[float]) -> None:
     """One quantity over the steps."""
-    panel, known = len(figure.panels), values[np.isfinite(values)]
-    low, high = float(known.min()) if one.name == "loss" else min(0.0, float(known.min())), _top(known)
+    panel, finite = len(figure.panels), values[np.isfinite(values)]
+    low, high = float(finite.min()) if series.name == "loss" else min(0.0, float(finite.min())), _top(finite)
     room = 0.05 * (high - low) or 0.1 * abs(high) or 1.0
-    title = f"{one.words}, cut off: up to {one.write(float(known.max()))}" if known.max() > high else one.words
+    title = f"{series.words}, cut off: up to {series.write(float(finite.max()))}" if finite.max() > high else series.words
     first, last = min(steps), max(steps)
     ends = (first, last) if first < last else (first - 0.5, first + 0.5)
     figure.panels.append(Panel(ends, (high + room, low - room if low else 0.0), HEIGHT, title, share=0.5))
-    figure.add(Axis(panel, "left", one.unit), Axis(panel, "bottom", "count", label="step"))
+    figure.add(Axis(panel, "left", series.unit), Axis(panel, "bottom", "count", label="step"))
     figure.add(*(Line(panel, "muted", [step, step], [low - room, high + room], f"step {step:.0f}: the loss is not finite", dash=2)
                  for step in strange[:MOST_MARKED]))  # fmt: skip
-    end, least, most = (one.write(float(value)) for value in (known[-1], known.min(), known.max()))
-    words = f"{one.words}: {end} at the end, {least} to {most}"
-    figure.add(Line(panel, "ink", steps, np.minimum(values, high + room), words, one.name, width=1.8))
+    end, least, most = (series.write(float(value)) for value in (finite[-1], finite.min(), finite.max()))
+    words = f"{series.words}: {end} at the end, {least} to {most}"
+    figure.add(Line(panel, "ink", steps, np.minimum(values, high + room), words, series.name, width=1.8))
 
 
-def _top(known: np.ndarray) -> float:
+def _top(finite: np.ndarray) -> float:
     """How high a panel reaches: over all but rare spikes, such as a first step that is far off."""
-    most, usual = float(known.max()), float(np.sort(known)[max(0, min(len(known) - 2, int(0.98 * len(known))))])
+    most, usual = float(finite.max()), float(np.sort(finite)[max(0, min(len(finite) - 2, int(0.98 * len(finite))))])
     return most if most < 4 * usual or usual <= 0 else 1.5 * usual
 
 
-def _finding(data: Mapping[str, Any], steps: Sequence[float], known: Mapping[_Series, np.ndarray],
+def _finding(data: Mapping[str, Any], steps: Sequence[float], finite: Mapping[_Series, np.ndarray],
              strange: Sequence[float]) -> str:  # fmt: skip
     if not steps:
         return "No step of training was seen."
-    loss, rows, density, size = (known[one] for one in SERIES)
+    loss, rows, density, size = (finite[series] for series in SERIES)
     total, took, first = (max(0.0, number(data.get(name))) for name in ("total", "took", "first"))
     words = _steps(total or len(steps))
     if len(loss):
         words += f": the loss went from {loss[0]:.4g} to {loss[-1]:.4g}"
     if len(rows):
-        whole = number(data.get("all_rows"))
-        words += f"; a step touched {format_count(rows.mean())}{f' of {format_count(whole)}' if whole else ''} rows"
+        all_rows = number(data.get("all_rows"))
+        words += f"; a step touched {format_count(rows.mean())}{f' of {format_count(all_rows)}' if all_rows else ''} rows"
     if len(density):
         words += f", and {format_density(density.mean())} of the gradients was stored"
     if len(size):

@@ -100,9 +100,9 @@ def true_marks(parts: Parts) -> list[tuple[float, float, float, float]]:
         area = parts.density * width * height
         wide = math.sqrt(area) if parts.stype == "csr" else width
         boxes = [(left * width, top * height, wide, area / wide)]
-    more = parts.density * width * height / max(sum(w * h for _, _, w, h in boxes), 1e-300)  # what was too little for a mark
-    across = math.sqrt(more) if parts.stype == "csr" else 1.0
-    boxes = [(x, y, w * across, h * more / across) for x, y, w, h in boxes]
+    factor = parts.density * width * height / max(sum(w * h for _, _, w, h in boxes), 1e-300)  # what was too little for a mark
+    across = math.sqrt(factor) if parts.stype == "csr" else 1.0
+    boxes = [(x, y, w * across, h * factor / across) for x, y, w, h in boxes]
     return [(x / width, y / height, w / width, h / height) for x, y, w, h in boxes]
 
 
@@ -129,9 +129,9 @@ def row_marks(rows: Array, length: int) -> Marks:
     """Give the marks of rows of a weight of this length whose rows lie line by line in a square."""
     across = rows_across(length)
     pointers = np.searchsorted(rows, np.arange(across + 1) * across)
-    made = marks_of(Parts("csr", (across, across), "float32", "int64", rows, rows % across, pointers), ROW_DOT)
-    words = scale_words(made.scale, made.each, len(rows) / max(1, length), True, "row")
-    return made._replace(words=words)
+    marks = marks_of(Parts("csr", (across, across), "float32", "int64", rows, rows % across, pointers), ROW_DOT)
+    words = scale_words(marks.scale, marks.each, len(rows) / max(1, length), True, "row")
+    return marks._replace(words=words)
 
 
 def _enlarged(wide: float, tall: float, dot: float) -> tuple[float, float]:
@@ -186,16 +186,16 @@ def _halftone(parts: Parts, sides: tuple[float, float], dot: float,
     return boxes, scale, grid.every
 
 
-def scale_words(scale: float, each: float, density: float, dots: bool, what: str = "value") -> str:
+def scale_words(scale: float, each: float, density: float, dots: bool, noun: str = "value") -> str:
     """Say how much larger than true the marks are, and what each of them is; empty if there are none."""
     if not density:
         return ""
-    mark, one = ("dot", f"stored {what}") if dots else ("line", "stored row")
+    mark, unit = ("dot", f"stored {noun}") if dots else ("line", "stored row")
     if scale < 1.05 and not each:
         return f"Drawn at true scale: each {mark} is as large as what is stored around it, {format_density(density)} in all."
     if scale < 1.05:
         return f"Drawn at true scale: {format_density(density)} of the picture is covered."
     times, larger = format_ratio(scale).removesuffix("×"), "size" if dots else "height"
     if each == 1:
-        return f"Each {mark} is a {one}, drawn {times} times its {larger}."
-    return f"Each {mark} stands for about {format_count(round(each))} {one}s, drawn {times} times their {larger}."
+        return f"Each {mark} is a {unit}, drawn {times} times its {larger}."
+    return f"Each {mark} stands for about {format_count(round(each))} {unit}s, drawn {times} times their {larger}."

@@ -35,7 +35,7 @@ ROW, PLACED, AGE = 28.0, 190.0, 22.0
 COLUMNS = ("weight row", "batch rows", "gradient", "state before", "state after")
 
 
-class _Given(NamedTuple):
+class _History(NamedTuple):
     """What is drawn: batches with the weight rows that each touches, and what is known of the last one's gradient."""
 
     parts: list[Parts]
@@ -54,7 +54,7 @@ class _Given(NamedTuple):
         if not end:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         rows, first = np.unique(np.concatenate(self.touched[:end][::-1]), return_index=True)
-        return rows, np.repeat(np.arange(end)[::-1], [len(one) for one in self.touched[:end][::-1]])[first]
+        return rows, np.repeat(np.arange(end)[::-1], [len(batch_rows) for batch_rows in self.touched[:end][::-1]])[first]
 
 
 class _Row(NamedTuple):
@@ -112,25 +112,25 @@ def xray(batches: object, units: int | None = None, gradient: object = None, ups
         If ``units`` is not an integer of at least 1.
     """
     parts = _batches(batches)
-    given = read_array(gradient) if gradient is not None else None
-    if given is not None and given.stype != "row_sparse":
-        raise UnsupportedError(f"The gradient must be row_sparse, got {given.stype}.",
+    stored = read_array(gradient) if gradient is not None else None
+    if stored is not None and stored.stype != "row_sparse":
+        raise UnsupportedError(f"The gradient must be row_sparse, got {stored.stype}.",
                                hint="give the row_sparse gradient of the weight.")
     head: Any = upstream
     head = None if head is None else head.asnumpy() if hasattr(head, "asnumpy") else np.asarray(head)
-    touched = [np.unique(take_slice(one.indices, 0, one.stored)).astype(np.int64) for one in parts]
-    found = _Given(parts, touched, _units(units, parts[-1], given, head), given, head)
+    touched = [np.unique(take_slice(batch.indices, 0, batch.stored)).astype(np.int64) for batch in parts]
+    history = _History(parts, touched, _units(units, parts[-1], stored, head), stored, head)
     shown, count = checks.text("title", title) or "What one batch does to the weight", len(parts)
 
     def step(values: Mapping[str, Any]) -> int:
         return int(values.get("batch", count)) - 1
 
-    figure = _drawn(found, count - 1, shown)
+    figure = _drawn(history, count - 1, shown)
     chosen = np.unique(np.linspace(1, count, min(count, MOST_ANSWERS)).astype(int)).tolist()
     inputs = (NumberField("batch", f"batch, of {count:,}", count, 1, count, whole=True),) if count > 1 else ()
     figure.interaction = Interaction(
-        (lambda _, values: _drawn(found, step(values), shown)) if inputs else None,
-        lambda key, values: _details(found, step(values), key), inputs,
+        (lambda _, values: _drawn(history, step(values), shown)) if inputs else None,
+        lambda key, values: _details(history, step(values), key), inputs,
         {f"batch {place}": {"batch": place} for place in reversed(chosen)} if inputs else {})  # fmt: skip
     return figure
 
@@ -150,44 +150,44 @@ def _batches(batches: object) -> list[Parts]:
 
 def _units(units: int | None, batch: Parts, gradient: Parts | None, upstream: Array | None) -> int:
     """Columns of the weight: the requested number, that of the given arrays, else one; they must be equal."""
-    found = {}
+    counts = {}
     if units is not None:
         count = -1.0 if isinstance(units, (bool, str, bytes)) else number(units, -1.0)
         if count < 1 or count != int(count):
             raise ParameterError(expected("units", "an integer of at least 1", units),
                                  hint="it is a number of columns of a weight.")
-        found["units="] = int(count)
+        counts["units="] = int(count)
     if gradient is not None:
         if gradient.rows != batch.columns:
             raise ShapeError(f"The gradient has {gradient.rows:,} rows, the batch {batch.columns:,} columns.",
                              hint="give the gradient of the weight that this batch is multiplied with.")  # fmt: skip
-        found["the gradient"] = gradient.columns
+        counts["the gradient"] = gradient.columns
     if upstream is not None:
         if upstream.ndim != 2 or len(upstream) != batch.rows:
             raise ShapeError(f"upstream= has shape {upstream.shape}, the batch {batch.rows:,} rows.",
                              hint="give the gradient of the output, shape (samples, units).")  # fmt: skip
-        found["upstream="] = upstream.shape[1]
-    if len(set(found.values())) > 1:
-        words = ", ".join(f"{name} {count:,}" for name, count in found.items())
+        counts["upstream="] = upstream.shape[1]
+    if len(set(counts.values())) > 1:
+        words = ", ".join(f"{name} {count:,}" for name, count in counts.items())
         raise ShapeError(f"The numbers of units must agree, got {words}.", hint="leave out units= if the arrays determine it.")
-    return max(1, next(iter(found.values()), 1))
+    return max(1, next(iter(counts.values()), 1))
 
 
-def _rows(given: _Given, step: int) -> list[_Row]:
+def _rows(history: _History, step: int) -> list[_Row]:
     """The weight rows that are shown one by one, with what is known of each."""
-    batch = given.parts[step]
+    batch = history.parts[step]
     indices, pointers = take_slice(batch.indices, 0, batch.stored), take_slice(batch.indptr, 0, batch.rows + 1)
-    known, last = given.last_update(step)
-    found = []
-    for column in _shown(batch, given.touched[step], indices).tolist():
+    updated, last = history.last_update(step)
+    shown_rows = []
+    for column in _shown(batch, history.touched[step], indices).tolist():
         places = np.flatnonzero(indices == column)[:64]
         samples = np.searchsorted(pointers, places, side="right") - 1
         entries = [(int(sample), take_slice(batch.data, place, place + 1)[0].item())
                    for sample, place in zip(samples.tolist(), places.tolist(), strict=True)]
-        at = int(np.searchsorted(known, column))
-        age = step - int(last[at]) if at < len(known) and known[at] == column else -1
-        found.append(_Row(column, entries, _gradient(given, step, column, entries), age))
-    return found
+        at = int(np.searchsorted(updated, column))
+        age = step - int(last[at]) if at < len(updated) and updated[at] == column else -1
+        shown_rows.append(_Row(column, entries, _gradient(history, step, column, entries), age))
+    return shown_rows
 
 
 def _shown(batch: Parts, touched: Array, indices: Array) -> Array:
@@ -206,51 +206,51 @@ def _evenly(values: Array, count: int) -> Array:
     return values[np.unique(np.linspace(0, len(values) - 1, min(len(values), max(count, 0))).astype(np.int64))]
 
 
-def _gradient(given: _Given, step: int, row: int, entries: Sequence[tuple[int, float]]) -> list[float] | None:
+def _gradient(history: _History, step: int, row: int, entries: Sequence[tuple[int, float]]) -> list[float] | None:
     """The first units of a row of the last batch's gradient: as given, or computed from the gradient of the output."""
-    if step != len(given.parts) - 1:
+    if step != len(history.parts) - 1:
         return None
-    if given.gradient is not None:
-        stored = take_slice(given.gradient.indices, 0, len_of(given.gradient.indices))
+    if history.gradient is not None:
+        stored = take_slice(history.gradient.indices, 0, len_of(history.gradient.indices))
         at = int(np.searchsorted(stored, row))
-        return take_slice(given.gradient.data, at, at + 1).reshape(-1)[:UNITS].tolist() if row in stored[at: at + 1] else None
-    if given.upstream is None:
+        return take_slice(history.gradient.data, at, at + 1).reshape(-1)[:UNITS].tolist() if row in stored[at: at + 1] else None
+    if history.upstream is None:
         return None
-    total: list[float] = sum((float(value) * given.upstream[sample, :UNITS] for sample, value in entries),
-                             np.zeros(min(given.units, UNITS))).tolist()
+    total: list[float] = sum((float(value) * history.upstream[sample, :UNITS] for sample, value in entries),
+                             np.zeros(min(history.units, UNITS))).tolist()
     return total
 
 
-def _ages(given: _Given, step: int) -> list[Array]:
+def _ages(history: _History, step: int) -> list[Array]:
     """The weight rows whose state is of each of the ages after a step."""
-    rows, last = given.last_update(step + 1)
+    rows, last = history.last_update(step + 1)
     ends = [least for _, least in AGES]
     return [rows[(step - last >= low) & (step - last < high)] for low, high in pairwise([*ends, 1 << 62])]
 
 
-def _drawn(given: _Given, step: int, title: str) -> Figure:
-    batch, touched, rows, ages = given.parts[step], given.touched[step], _rows(given, step), _ages(given, step)
-    marks = row_marks(touched, given.features) if given.features and len(touched) else None
-    table = [(f"{one.row:,}", ", ".join(str(sample) for sample, _ in one.entries[:8]) + (", …" if len(one.entries) > 8 else ""),
-              one.formula + _values(one, given.units), one.before, "updated now") for one in rows]  # fmt: skip
+def _drawn(history: _History, step: int, title: str) -> Figure:
+    batch, touched, rows, ages = history.parts[step], history.touched[step], _rows(history, step), _ages(history, step)
+    marks = row_marks(touched, history.features) if history.features and len(touched) else None
+    table = [(f"{row.row:,}", ", ".join(str(sample) for sample, _ in row.entries[:8]) + (", …" if len(row.entries) > 8 else ""),
+              row.formula + _values(row, history.units), row.before, "updated now") for row in rows]  # fmt: skip
     if len(touched) > len(rows):
         table.append((f"{format_count(len(touched) - len(rows))} more", "", "", "", "updated now"))
-    figure = Figure(title, _finding(given, step, ages), table=Table(COLUMNS, table, "From the batch to the lazy update"))
+    figure = Figure(title, _finding(history, step, ages), table=Table(COLUMNS, table, "From the batch to the lazy update"))
     if not rows:
         figure.notes = ("The batch stores nothing, so no row of the weight is touched.",)
         return figure
-    _pipeline(figure, given, batch, rows)
+    _pipeline(figure, history, batch, rows)
     sides, density = sides_of(batch), format_density(batch.density)
     _placed(figure, (float(batch.columns), float(batch.rows)), true_marks(batch), f"The batch at true scale: {density} is blue",
             sides[0] / sides[1])  # fmt: skip
-    _placed(figure, (1.0, 1.0), marks.boxes if marks else (), f"Its rows of the weight, of {format_count(given.features)}", 1.0)
-    _raster(figure, given, ages)
+    _placed(figure, (1.0, 1.0), marks.boxes if marks else (), f"Its rows of the weight, of {format_count(history.features)}", 1.0)
+    _raster(figure, history, ages)
     samples = min(batch.rows, SAMPLES)
     said = []
     if len(rows) < len(touched) or samples < batch.rows:
         said.append(f"Above are {format_count(len(rows))} of {format_count(len(touched))} touched weight rows and "
                     f"{format_count(samples)} of {format_count(batch.rows)} batch rows.")
-    wide = given.features / PLACES
+    wide = history.features / PLACES
     said += [f"In the lines of ages, a mark is {format_count(wide)} rows wide."] if wide > 1 else []
     figure.notes = [*said, *([f"The square has the rows of the weight line by line. {marks.words}"] if marks else ())]
     return figure
@@ -262,28 +262,28 @@ def _values(row: _Row, units: int) -> str:
     return f" = ({', '.join(cell_text(value) for value in row.gradient)}{', …' if units > len(row.gradient) else ''})"
 
 
-def _pipeline(figure: Figure, given: _Given, batch: Parts, rows: Sequence[_Row]) -> None:
+def _pipeline(figure: Figure, history: _History, batch: Parts, rows: Sequence[_Row]) -> None:
     """The stored values of the batch beside the gradient's rows, a line for each weight row."""
-    samples, units, down = min(batch.rows, SAMPLES), min(given.units, UNITS), float(len(rows))
+    samples, units, down = min(batch.rows, SAMPLES), min(history.units, UNITS), float(len(rows))
     figure.panels = [Panel((0.0, float(samples)), (0.0, down), ROW * down, "The batch, transposed", 0.55, rows=True),
                      Panel((0.0, float(units)), (0.0, down), ROW * down, "The row-sparse gradient", 0.45, rows=True)]
-    names = tuple((place + 0.5, f"weight row {one.row:,}") for place, one in enumerate(rows))
-    states = tuple((place + 0.5, f"state: {one.before} → now") for place, one in enumerate(rows))
+    names = tuple((place + 0.5, f"weight row {row.row:,}") for place, row in enumerate(rows))
+    states = tuple((place + 0.5, f"state: {row.before} → now") for place, row in enumerate(rows))
     figure.add(lattice(0, 0, 0, len(rows), samples), Axis(0, "left", ticks=names), Axis(1, "left", ticks=names),
                Axis(1, "right", ticks=states),
                Axis(0, "bottom", ticks=tuple((sample + 0.5, f"row {sample}") for sample in range(samples)), grid=False),
                Axis(1, "bottom", ticks=tuple((unit + 0.5, f"unit {unit}") for unit in range(units)), grid=False))  # fmt: skip
-    for place, one in enumerate(rows):
-        key, values = f"row {one.row}", one.gradient or []
-        said = f"weight row {one.row:,}: {one.formula}{_values(one, given.units)}; state {one.before} → now"
-        for sample, value in one.entries:
+    for place, row in enumerate(rows):
+        key, values = f"row {row.row}", row.gradient or []
+        said = f"weight row {row.row:,}: {row.formula}{_values(row, history.units)}; state {row.before} → now"
+        for sample, value in row.entries:
             if sample < samples:
                 figure.add(Rect(0, "sparse", sample + 0.03, sample + 0.97, place + 0.1, place + 0.9,
-                                f"csr row {sample}, column {one.row:,}: {cell_text(value)}", key, cell_text(value)))  # fmt: skip
+                                f"csr row {sample}, column {row.row:,}: {cell_text(value)}", key, cell_text(value)))  # fmt: skip
         figure.add(*(Rect(1, "sparse", unit + 0.03, unit + 0.97, place + 0.1, place + 0.9, said, key, cell_text(value))
                      for unit, value in enumerate(values)))  # fmt: skip
         if not values:
-            figure.add(Rect(1, "sparse", 0.03, units - 0.03, place + 0.1, place + 0.9, said, key, one.formula))
+            figure.add(Rect(1, "sparse", 0.03, units - 0.03, place + 0.1, place + 0.9, said, key, row.formula))
 
 
 def _placed(figure: Figure, size: tuple[float, float], boxes: Sequence[tuple[float, float, float, float]], title: str,
@@ -291,68 +291,70 @@ def _placed(figure: Figure, size: tuple[float, float], boxes: Sequence[tuple[flo
     """Where something is in a whole, at true scale or as much larger as the words say."""
     panel, (across, down) = len(figure.panels), size
     figure.panels.append(Panel((0.0, across), (0.0, down), PLACED, title, 0.5, aspect=aspect))
-    found = np.array([(x * across, (x + w) * across, y * down, (y + h) * down) for x, y, w, h in boxes]).reshape(-1, 4)
-    figure.add(Cells(panel, "sparse", found),
+    corners = np.array([(x * across, (x + w) * across, y * down, (y + h) * down) for x, y, w, h in boxes]).reshape(-1, 4)
+    figure.add(Cells(panel, "sparse", corners),
                Line(panel, "muted", [0.0, across, across, 0.0, 0.0], [0.0, 0.0, down, down, 0.0], width=0.8))  # fmt: skip
 
 
-def _raster(figure: Figure, given: _Given, ages: Sequence[Array]) -> None:
+def _raster(figure: Figure, history: _History, ages: Sequence[Array]) -> None:
     """Every row of the weight at its place from left to right, in the line of its state's age."""
-    panel, wide = len(figure.panels), max(1.0, given.features / PLACES)
+    panel, wide = len(figure.panels), max(1.0, history.features / PLACES)
     names = [name for name, _ in AGES]
-    title = f"Age of the optimizer state of all {format_count(given.features)} rows, first rows on the left"
-    figure.panels.append(Panel((0.0, float(given.features)), (0.0, len(ages) + 1.0), AGE * (len(ages) + 1), title, rows=True))
+    title = f"Age of the optimizer state of all {format_count(history.features)} rows, first rows on the left"
+    figure.panels.append(Panel((0.0, float(history.features)), (0.0, len(ages) + 1.0), AGE * (len(ages) + 1), title, rows=True))
     for place, rows in enumerate(ages):
         left = np.unique(np.floor(rows / wide)) * wide
         boxes = np.column_stack([left, left + wide, np.full_like(left, place + 0.15), np.full_like(left, place + 0.85)])
         words = f"{names[place]}: {format_count(len(rows))} rows"
         figure.add(Cells(panel, "sparse" if not place else "muted", boxes, words, f"age {place}"))
-    never = given.features - sum(len(rows) for rows in ages)
+    never = history.features - sum(len(rows) for rows in ages)
     counts = [*(len(rows) for rows in ages), never]
     said = tuple((place + 0.5, f"{format_count(count)} rows") for place, count in enumerate(counts))
     figure.add(Axis(panel, "left", ticks=tuple((place + 0.5, name) for place, name in enumerate([*names, "no state yet"]))),
                Axis(panel, "right", ticks=said))  # fmt: skip
 
 
-def _finding(given: _Given, step: int, ages: Sequence[Array]) -> str:
-    batch, touched, features = given.parts[step], len(given.touched[step]), given.features
+def _finding(history: _History, step: int, ages: Sequence[Array]) -> str:
+    batch, touched, features = history.parts[step], len(history.touched[step]), history.features
     value = np.dtype(batch.dtype).itemsize
     # The library numbers the rows of a gradient with int64, whatever the batch has.
-    size, dense = touched * (given.units * value + 8), features * given.units * value
+    size, dense = touched * (history.units * value + 8), features * history.units * value
     words = (f"{format_count(batch.rows)} csr rows with {format_count(batch.stored)} stored values touch {format_count(touched)} "
              f"of {format_count(features)} weight rows ({format_share(touched, features)}): the row-sparse gradient takes "
              f"{format_bytes(size)}")
     if dense > size > 0:
         words += f" instead of {format_bytes(dense)}, {format_ratio(dense / size)} less"
-    new = len(np.setdiff1d(given.touched[step], given.last_update(step)[0]))
+    new = len(np.setdiff1d(history.touched[step], history.last_update(step)[0]))
     words += (f". The lazy update updates the optimizer state of these rows, {format_count(new)} of them for the first time; "
               f"{format_count(sum(map(len, ages[1:])))} rows keep an older state, "
               f"{format_count(features - sum(map(len, ages)))} have none yet.")
-    stored = given.gradient if step == len(given.parts) - 1 else None
-    if stored is not None and not np.array_equal(given.touched[step], take_slice(stored.indices, 0, len_of(stored.indices))):
+    stored = history.gradient if step == len(history.parts) - 1 else None
+    if stored is not None and not np.array_equal(history.touched[step], take_slice(stored.indices, 0, len_of(stored.indices))):
         words += " The given gradient does not store the rows that the batch touches."
     return words
 
 
-def _details(given: _Given, step: int, key: str) -> dict[str, str] | None:
+def _details(history: _History, step: int, key: str) -> dict[str, str] | None:
     """What a live view says of a weight row, with the numbers of its sum, or of an age."""
     kind, _, name = key.partition(" ")
     if kind == "age" and name in "01234" and len(name) == 1:
-        rows = _ages(given, step)[int(name)]
+        rows = _ages(history, step)[int(name)]
         listed = ", ".join(f"{row:,}" for row in rows[:40].tolist())
         return {AGES[int(name)][0]: f"{listed}{', …' if len(rows) > 40 else ''}"}
-    found = next((one for one in _rows(given, step) if kind == "row" and str(one.row) == name), None)
-    if found is None:
+    weight_row = next((candidate for candidate in _rows(history, step) if kind == "row" and str(candidate.row) == name), None)
+    if weight_row is None:
         return None
-    said = {"weight row": f"{found.row:,}", "stored by": "csr rows " + ", ".join(str(sample) for sample, _ in found.entries[:20]),
-            "gradient": found.formula}  # fmt: skip
-    if found.gradient is not None and given.upstream is not None:
-        heads = [f"{cell_text(value)}·({', '.join(cell_text(one) for one in given.upstream[sample, :UNITS].tolist())})"
-                 for sample, value in found.entries[:4]]
-        said["with numbers"] = " + ".join(heads) + (" + …" if len(found.entries) > 4 else "") + _values(found, given.units)
-    elif found.gradient is not None:
-        said["gradient"] += _values(found, given.units)
-    return {**said, "optimizer state": f"{found.before} → updated now"}
+    said = {"weight row": f"{weight_row.row:,}",
+            "stored by": "csr rows " + ", ".join(str(sample) for sample, _ in weight_row.entries[:20]),
+            "gradient": weight_row.formula}  # fmt: skip
+    if weight_row.gradient is not None and history.upstream is not None:
+        heads = [f"{cell_text(value)}·({', '.join(cell_text(element) for element in history.upstream[sample, :UNITS].tolist())})"
+                 for sample, value in weight_row.entries[:4]]
+        said["with numbers"] = (" + ".join(heads) + (" + …" if len(weight_row.entries) > 4 else "")
+                                + _values(weight_row, history.units))  # fmt: skip
+    elif weight_row.gradient is not None:
+        said["gradient"] += _values(weight_row, history.units)
+    return {**said, "optimizer state": f"{weight_row.before} → updated now"}
 
 
 entries(globals(), __all__)

@@ -72,8 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             status, profile = _run(script, names)
             if status:
                 return status
-            found, fixes = _tried(script, names, profile, words.steps)
-        print(f"The step is {found.words}.", file=sys.stderr)
+            step, fixes = _tried(script, names, profile, words.steps)
+        print(f"The step is {step.words}.", file=sys.stderr)
     elif fixes.tried.original is not None:
         print(f"The step is {fixes.tried.original.step}.", file=sys.stderr)
     print(fixes)
@@ -97,15 +97,15 @@ def _packages_of(script: Path) -> set[str]:
         tree = ast.parse(text_of_file(script))
     except (SyntaxError, ValueError):
         return set()
-    names = [one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names]
+    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level]
     return {name.partition(".")[0] for name in names}
 
 
 def _is_torch(script: Path) -> bool:
     """Whether a script may train with PyTorch: it imports it, or PyTorch is there and it does not import this library."""
-    found = _packages_of(script)
-    return bool(found & TORCH) or (not found & SPARSEKIT and importlib.util.find_spec("torch") is not None)
+    packages = _packages_of(script)
+    return bool(packages & TORCH) or (not packages & SPARSEKIT and importlib.util.find_spec("torch") is not None)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -143,26 +143,26 @@ def _run(script: Path, names: dict[str, Any]) -> tuple[int, Profiler]:  # Any: g
     with Profiler() as profile:
         try:
             exec(compile(text_of_file(script), str(script), "exec", dont_inherit=True), names)
-        except SystemExit as leaving:
-            status = exit_status(leaving.code)
+        except BaseException as error:
+            status = exit_status(error)
     return status, profile
 
 
 def _tried(script: Path, names: dict[str, Any], profile: Profiler,  # Any: globals
            steps: int) -> tuple[FoundStep, Fixes]:
     """The first step of the script that trains when it is called again, and the fixes of it."""
-    found: tuple[FoundStep, Fixes] | None = None
-    for one in steps_in(str(script), text_of_file(script), names, steps):
-        fixes = try_fixes(one.step, profile, steps=one.calls)
-        if found is None:
-            found = one, fixes
+    first: tuple[FoundStep, Fixes] | None = None
+    for candidate in steps_in(str(script), text_of_file(script), names, steps):
+        fixes = try_fixes(candidate.step, profile, steps=candidate.calls)
+        if first is None:
+            first = candidate, fixes
         original = fixes.tried.original
         if original is not None and any(row["lane"] in COUNTED[1:3] for row in original.profile.totals):
-            return one, fixes
-    if found is None:
+            return candidate, fixes
+    if first is None:
         raise ProfilerError(f"No step of training was found in {script.name}: nothing calls backward() or a TrainStep.",
                             hint="prof.try_fixes(step) takes any function without arguments.")
-    return found
+    return first
 
 
 def _write(fixes: Fixes, places: Sequence[Path | None], words: argparse.Namespace) -> None:

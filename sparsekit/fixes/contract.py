@@ -23,23 +23,23 @@ ROOM = 0.25
 
 def contract_text(step: object, steps: int, original: Run, final: Run, remedies: Sequence[str]) -> str:
     """A module for pytest with one test, which passes on the fixed program and fails on the original."""
-    start, call, given = _reached(step)
+    start, call, parameters = _reached(step)
     name = getattr(step, "__name__", "step")
     name = name if name.isidentifier() else "step"
     kept = ", ".join(dict.fromkeys(remedies))
     loop = [f"        for _ in range({steps}):", f"            {call}"] if steps > 1 else [f"        {call}"]
     torch = "torch=True" if any(map(is_torch, original.profile.records)) else ""
     lines = [f"    with mx.Profiler({torch}) as prof:", *loop]
-    return _text(kept, start, f"test_{name.lstrip('_')}_keeps_its_fixes({given})", lines, original, final)
+    return _text(kept, start, f"test_{name.lstrip('_')}_keeps_its_fixes({parameters})", lines, original, final)
 
 
 def script_contract(script: str, arguments: Sequence[str], steps: int, original: Run, final: Run,
                     remedies: Sequence[str]) -> str:
     """A module for pytest with one test, which runs some steps of a script; it passes on the fixed script only."""
     name = re.sub(r"\W", "_", Path(script).stem)
-    made = ["import sparsekit as mx", "from sparsekit.fixes import profile_of"]
+    start = ["import sparsekit as mx", "from sparsekit.fixes import profile_of"]
     run = f"    prof = profile_of({os.path.relpath(script)!r}, {list(arguments)!r}, steps={steps})"
-    return _text(", ".join(dict.fromkeys(remedies)), made, f"test_{name}_keeps_its_fixes()", [run], original, final)
+    return _text(", ".join(dict.fromkeys(remedies)), start, f"test_{name}_keeps_its_fixes()", [run], original, final)
 
 
 def _text(kept: str, start: list[str], head: str, lines: list[str], original: Run, final: Run) -> str:
@@ -55,9 +55,9 @@ def _reached(step: object) -> tuple[list[str], str, str]:
         module = Path(str(getattr(step, "__globals__", {}).get("__file__", ""))).stem
     if isinstance(step, types.FunctionType) and step.__qualname__.isidentifier() and module:
         return ["import sparsekit as mx", f"from {module} import {step.__name__}"], f"{step.__name__}()", ""
-    made = ["import pytest", "", "import sparsekit as mx", "", "", "@pytest.fixture", "def step():",
-            '    pytest.skip("return your function that makes one step from this fixture")']
-    return made, "step()", "step"
+    start = ["import pytest", "", "import sparsekit as mx", "", "", "@pytest.fixture", "def step():",
+             '    pytest.skip("return your function that makes one step from this fixture")']
+    return start, "step()", "step"
 
 
 def _promises(original: Run, final: Run) -> list[str]:

@@ -81,8 +81,8 @@ def watched() -> Iterator[None]:
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:  # Any: what the events have
     if not _watch.on or _busy.now:
         return
-    what = _effect(event, arguments)
-    if what:
+    effect = _effect(event, arguments)
+    if effect:
         _busy.now = True
         try:
             frame = _user_frame(sys._getframe(1))
@@ -91,7 +91,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:  # Any: what the even
             where = line_of(frame.f_code, frame.f_lasti)
         finally:
             _busy.now = False
-        _watch.stopped = SideEffect(f"The step {what} at {where} ({event}).",
+        _watch.stopped = SideEffect(f"The step {effect} at {where} ({event}).",
                                     hint="remove this from the step: the step runs repeatedly, and must not change anything "
                                          "outside.")
         raise _watch.stopped
@@ -101,17 +101,17 @@ def _effect(event: str, arguments: tuple[Any, ...]) -> str:  # Any: as above
     if event == "open":
         flags = arguments[2] if len(arguments) > 2 and isinstance(arguments[2], int) else 0
         return f"writes the file {os.path.basename(str(arguments[0]))!r}" if flags & _WRITING else ""
-    return next((what for name, what in EFFECTS.items() if event.startswith(name)), "")
+    return next((effect for name, effect in EFFECTS.items() if event.startswith(name)), "")
 
 
 def _user_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame of the program itself; None if a cache writes for itself."""
-    found = None
+    innermost = None
     outer = frame
     while outer is not None:
         if str(outer.f_globals.get("__name__", "")).partition(".")[0] in _CACHES:
             return None
-        if found is None and is_program(outer.f_globals):
-            found = outer
+        if innermost is None and is_program(outer.f_globals):
+            innermost = outer
         outer = outer.f_back
-    return found or frame
+    return innermost or frame

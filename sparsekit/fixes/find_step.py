@@ -51,12 +51,12 @@ def steps_in(file: str, text: str, names: dict[str, Any], steps: int) -> Iterato
     for node in tree.body:
         function = names.get(node.name) if isinstance(node, ast.FunctionDef) else None
         if (isinstance(node, ast.FunctionDef) and isinstance(function, types.FunctionType) and not _needs_arguments(node)
-                and any(trains.itself(one) for one in node.body if not isinstance(one, (ast.For, ast.While)))):
+                and any(trains.itself(statement) for statement in node.body if not isinstance(statement, (ast.For, ast.While)))):
             yield FoundStep(function, steps, f"the function {node.name} in line {node.lineno}")
     loops = sorted((node for node in _at_top(tree) if isinstance(node, ast.For) and trains(node)),
-                   key=lambda node: -sum(isinstance(one, ast.For) and node in set(ast.walk(one)) for one in ast.walk(tree)))
+                   key=lambda node: -sum(isinstance(outer, ast.For) and node in set(ast.walk(outer)) for outer in ast.walk(tree)))
     for node in loops:
-        inner = any(one is not node and one in loops for one in ast.walk(node))
+        inner = any(other is not node and other in loops for other in ast.walk(node))
         yield FoundStep(_snippet(file, text, names, tree, node, 1 if inner else steps), 1,
                         f"the loop in line {node.lineno}, " + ("once" if inner else f"{steps} times"))
     for node in tree.body:
@@ -72,19 +72,19 @@ class _Trains:
         functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
         self.functions: set[str] = set()
         while True:  # until no function is added that calls another one
-            more = {node.name for node in functions if any(map(self, node.body))} - self.functions
-            if not more:
+            added = {node.name for node in functions if any(map(self, node.body))} - self.functions
+            if not added:
                 break
-            self.functions |= more
+            self.functions |= added
 
     def __call__(self, node: ast.AST) -> bool:
         """Whether it trains, itself or by a function that it calls."""
-        return self.itself(node) or any(_called(one) in self.functions for one in ast.walk(node) if isinstance(one, ast.Call))
+        return self.itself(node) or any(_called(call) in self.functions for call in ast.walk(node) if isinstance(call, ast.Call))
 
     def itself(self, node: ast.AST) -> bool:
         """Whether there is a backward pass in it, or a call of a ``TrainStep``."""
-        return any(_called(one) == "backward" or isinstance(self.names.get(_called(one)), TrainStep)
-                   for one in ast.walk(node) if isinstance(one, ast.Call))
+        return any(_called(call) == "backward" or isinstance(self.names.get(_called(call)), TrainStep)
+                   for call in ast.walk(node) if isinstance(call, ast.Call))
 
 
 def _called(call: ast.Call) -> str:
@@ -92,8 +92,9 @@ def _called(call: ast.Call) -> str:
 
 
 def _needs_arguments(node: ast.FunctionDef) -> bool:
-    given = node.args
-    return len(given.posonlyargs) + len(given.args) > len(given.defaults) or any(one is None for one in given.kw_defaults)
+    parameters = node.args
+    return (len(parameters.posonlyargs) + len(parameters.args) > len(parameters.defaults)
+            or any(default is None for default in parameters.kw_defaults))
 
 
 def _at_top(node: ast.AST) -> Iterator[ast.AST]:
@@ -106,5 +107,6 @@ def _at_top(node: ast.AST) -> Iterator[ast.AST]:
 
 def _snippet(file: str, text: str, names: dict[str, Any], tree: ast.Module, node: ast.stmt,  # Any: globals
              most: int | None) -> Snippet:
-    same = sorted((one for one in ast.walk(tree) if isinstance(one, type(node))), key=lambda one: (one.lineno, one.col_offset))
+    same = sorted((other for other in ast.walk(tree) if isinstance(other, type(node))),
+                  key=lambda other: (other.lineno, other.col_offset))
     return Snippet(file, text, names, type(node), same.index(node), most)

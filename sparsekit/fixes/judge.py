@@ -58,8 +58,8 @@ class Answer(NamedTuple):
 
     def _words(self) -> str:
         if self.differences:
-            more = len(self.differences) - NAMED
-            return "; ".join(self.differences[:NAMED]) + (f"; and {more} other differences" if more > 0 else "")
+            others = len(self.differences) - NAMED
+            return "; ".join(self.differences[:NAMED]) + (f"; and {others} other differences" if others > 0 else "")
         if self.exact:
             return "to the last bit"
         if self.loss is None:
@@ -67,9 +67,9 @@ class Answer(NamedTuple):
         return f"losses within {self.loss:.0e}" if self.loss else "the same losses"
 
 
-def identical(one: Run, other: Run) -> str:
+def identical(run: Run, other: Run) -> str:
     """What differs between two runs of one program, which should be the same to the bit; empty if nothing does."""
-    answer = compare_answers(one, other, 0.0)
+    answer = compare_answers(run, other, 0.0)
     return "" if answer.exact else answer.words if answer.differences else "losses differ"
 
 
@@ -105,10 +105,10 @@ def compare_answers(original: Run, fixed: Run, tolerance: float = TOLERANCE) -> 
 def _losses(original: Run, fixed: Run, tolerance: float) -> tuple[float, list[str]]:
     largest = 0.0
     differences: list[str] = []
-    for step, (one, other) in enumerate(zip(original.losses, fixed.losses, strict=True), 1):
-        if [value.shape for value in one] != [value.shape for value in other]:
+    for step, (expected, actual) in enumerate(zip(original.losses, fixed.losses, strict=True), 1):
+        if [value.shape for value in expected] != [value.shape for value in actual]:
             return np.inf, [f"step {step} returns other shapes"]
-        for first, second in zip(one, other, strict=True):
+        for first, second in zip(expected, actual, strict=True):
             apart = _apart(first, second)
             if not apart <= largest:
                 largest = apart
@@ -121,12 +121,12 @@ def _apart(first: Values, second: Values) -> float:
     """Largest difference of two arrays, by the largest value of the first; numbers that are not finite must be the same."""
     if not first.size:
         return 0.0
-    one, other = first.astype(np.float64), second.astype(np.float64)
-    finite = np.isfinite(one)
-    if not np.array_equal(one[~finite], other[~finite], equal_nan=True) or not np.isfinite(other[finite]).all():
+    expected, actual = first.astype(np.float64), second.astype(np.float64)
+    finite = np.isfinite(expected)
+    if not np.array_equal(expected[~finite], actual[~finite], equal_nan=True) or not np.isfinite(actual[finite]).all():
         return np.inf
-    size = float(np.abs(one[finite]).max(initial=0.0))
-    apart = float(np.abs(one[finite] - other[finite]).max(initial=0.0))
+    size = float(np.abs(expected[finite]).max(initial=0.0))
+    apart = float(np.abs(expected[finite] - actual[finite]).max(initial=0.0))
     return apart / size if size else (np.inf if apart else 0.0)
 
 
@@ -134,18 +134,18 @@ def _weight(weight: Weight, other: Weight, start: Weight | None, tolerance: floa
     if weight.values.shape != other.values.shape:
         return [f"{weight.name} has shape {other.values.shape}, not {weight.values.shape}"]
     before = start.values if start is not None and start.values.shape == weight.values.shape else np.zeros_like(weight.values)
-    found = [text for text in [_rows(weight, other, before, tolerance, steps)] if text]
-    if weight.gradient is not None and other.gradient is not None and not found:
+    differences = [text for text in [_rows(weight, other, before, tolerance, steps)] if text]
+    if weight.gradient is not None and other.gradient is not None and not differences:
         apart = _apart(weight.gradient, other.gradient)
         if not apart <= tolerance:
-            found.append(f"the gradient of {weight.name} differs by a relative {apart:.0e}")
-    return found
+            differences.append(f"the gradient of {weight.name} differs by a relative {apart:.0e}")
+    return differences
 
 
 def _rows(weight: Weight, other: Weight, before: Values, tolerance: float, steps: int) -> str:
     """What differs in the rows of a weight, in words; empty if nothing does beyond rounding."""
-    first, second, began = (np.atleast_1d(one).astype(np.float64) for one in (weight.values, other.values, before))
-    first, second, began = (one.reshape(len(one), -1) for one in (first, second, began))
+    first, second, began = (np.atleast_1d(values).astype(np.float64) for values in (weight.values, other.values, before))
+    first, second, began = (values.reshape(len(values), -1) for values in (first, second, began))
     if not first.size or not np.issubdtype(weight.values.dtype, np.floating):
         return "" if np.array_equal(first, second) else f"{weight.name} differs"
     # A weight (units, inputs) whose columns the batch reaches is looked at by columns: they are what a fix may leave alone.
@@ -167,8 +167,10 @@ def _rows(weight: Weight, other: Weight, before: Values, tolerance: float, steps
 
 
 def _equal(original: Run, fixed: Run) -> bool:
-    pairs = [pair for one, other in zip(original.losses, fixed.losses, strict=True) for pair in zip(one, other, strict=True)]
+    pairs = [pair for expected, actual in zip(original.losses, fixed.losses, strict=True)
+             for pair in zip(expected, actual, strict=True)]
     for key, weight in original.weights.items():
         if key in fixed.weights:
             pairs.append((weight.values, fixed.weights[key].values))
-    return all(np.array_equal(one, other, equal_nan=np.issubdtype(one.dtype, np.inexact)) for one, other in pairs)
+    return all(np.array_equal(expected, actual, equal_nan=np.issubdtype(expected.dtype, np.inexact))
+               for expected, actual in pairs)

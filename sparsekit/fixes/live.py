@@ -50,7 +50,7 @@ class LiveProgram(Texts):
         The code of the script, with its globals.
     frame : frame
         Of the step.
-    made : dict
+    places : dict
         Where modules were made.
 
     Attributes
@@ -62,21 +62,23 @@ class LiveProgram(Texts):
     #: A script is not a notebook cell.
     snippet = None
 
-    def __init__(self, main: types.FunctionType, frame: types.FrameType | None, made: Made) -> None:
-        self._made, self._objects = made, gc.get_objects()
-        found = [one for one in self._objects if type(one) is types.FunctionType and is_program(one.__globals__)]
-        super().__init__(sorted([main, *found], key=lambda one: (one.__code__.co_filename, one.__code__.co_firstlineno)))
+    def __init__(self, main: types.FunctionType, frame: types.FrameType | None, places: Made) -> None:
+        self._places, self._objects = places, gc.get_objects()
+        functions = [function for function in self._objects
+                     if type(function) is types.FunctionType and is_program(function.__globals__)]
+        super().__init__(sorted([main, *functions],
+                                key=lambda function: (function.__code__.co_filename, function.__code__.co_firstlineno)))
         self._paths: dict[int, str] = {}
         self._locals: dict[types.CodeType, dict[str, Any]] = {}  # Any: variables
-        for one in program_frames(frame):
-            self._locals.setdefault(one.f_code, dict(one.f_locals))
-        for names in (*self._locals.values(), *(one.__globals__ for one in self.functions)):
+        for program_frame in program_frames(frame):
+            self._locals.setdefault(program_frame.f_code, dict(program_frame.f_locals))
+        for names in (*self._locals.values(), *(function.__globals__ for function in self.functions)):
             for name, value in list(names.items()):
                 self._paths.setdefault(id(value), name)
 
     def originals(self, kind: type[T]) -> list[T]:
         """The objects of one class that there are, in the order in which they were made."""
-        return [one for one in self._objects if issubclass(type(one), kind)]
+        return [value for value in self._objects if issubclass(type(value), kind)]
 
     def path_of(self, original: object) -> str:
         """The variable that the program holds an object in; empty if it is a part of others."""
@@ -84,8 +86,8 @@ class LiveProgram(Texts):
 
     def made_at(self, module: object) -> Place | None:
         """The place of the call that made a module, if it was seen."""
-        made, place = self._made.get(id(module), (None, None))
-        return place if made is not None and made() is module else None
+        reference, place = self._places.get(id(module), (None, None))
+        return place if reference is not None and reference() is module else None
 
     def variables(self, function: types.FunctionType) -> dict[str, Any]:  # Any: whatever they hold
         """The variables that a function sees: those of itself if it runs now, of functions around it, and its globals."""

@@ -83,16 +83,16 @@ def _begins(many: ManySteps, run: Run) -> bool:
 
 
 def _flat(losses: Sequence[tuple[float, ...]]) -> list[float]:
-    return [number for one in losses for number in one]
+    return [number for step_losses in losses for number in step_losses]
 
 
 def _largest(original: Sequence[float], fixed: Sequence[float]) -> tuple[float, int]:
     """The largest relative difference of two lists of losses, and the place of the first that is too large."""
     if len(original) != len(fixed):
         return np.inf, min(len(original), len(fixed))
-    one, other = np.array(original), np.array(fixed)
-    least = LEAST_LOSS * float(np.abs(one[np.isfinite(one)]).mean()) if np.isfinite(one).any() else 0.0
-    same = (one == other) | (np.isnan(one) & np.isnan(other))
-    apart = np.where(same, 0.0, np.abs(one - other) / np.maximum(np.abs(one), max(least, TINY)))
+    expected, actual = np.array(original), np.array(fixed)
+    least = LEAST_LOSS * float(np.abs(expected[np.isfinite(expected)]).mean()) if np.isfinite(expected).any() else 0.0
+    same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
+    apart = np.where(same, 0.0, np.abs(expected - actual) / np.maximum(np.abs(expected), max(least, TINY)))
     wrong = np.flatnonzero(~(apart <= MANY_TOLERANCE))
     return (float(apart[wrong[0]]), int(wrong[0])) if wrong.size else (float(apart.max(initial=0.0)), 0)

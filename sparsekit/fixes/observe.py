@@ -115,7 +115,7 @@ def numbers_of(value: object) -> Iterator[Values]:
 
 def weights_of(variant: Variant) -> dict[int, Weight]:
     """The weights of a program, as the original holds them."""
-    found = {}
+    weights = {}
     for key, name, transposed, value in variant.weights:
         gradient: Values | None = None
         if is_tensor(value):
@@ -128,8 +128,8 @@ def weights_of(variant: Variant) -> dict[int, Weight]:
         else:  # its shape is not known yet
             continue
         turned = np.transpose if transposed else np.asarray
-        found[key] = Weight(name, np.array(turned(values)), None if gradient is None else np.array(turned(gradient)))
-    return found
+        weights[key] = Weight(name, np.array(turned(values)), None if gradient is None else np.array(turned(gradient)))
+    return weights
 
 
 def run(variant: Variant, steps: int, turned: bool = False) -> Run:

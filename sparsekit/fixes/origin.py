@@ -45,7 +45,7 @@ class Process(Protocol):
 
 def environment_of_processes() -> dict[str, str]:
     """The environment of what is started: this one's, with the folders that modules are found in here."""
-    return {"PYTHONHASHSEED": "0", **os.environ, "PYTHONPATH": os.pathsep.join(one or os.getcwd() for one in sys.path)}
+    return {"PYTHONHASHSEED": "0", **os.environ, "PYTHONPATH": os.pathsep.join(folder or os.getcwd() for folder in sys.path)}
 
 
 def fresh() -> Process:
@@ -103,9 +103,9 @@ class _Forked:
         assert origin.stdout is not None
         self._origin, self._said = origin, origin.stdout
         self.returncode: int | None = None
-        (read, given), (self._out, wrote), (self._err, told) = os.pipe(), os.pipe(), os.pipe()
-        self.stdin: IO[bytes] | None = os.fdopen(given, "wb", buffering=0)
-        files = [place_of(one) for one in (read, wrote, told)]
+        (read, feed), (self._out, wrote), (self._err, told) = os.pipe(), os.pipe(), os.pipe()
+        self.stdin: IO[bytes] | None = os.fdopen(feed, "wb", buffering=0)
+        files = [place_of(descriptor) for descriptor in (read, wrote, told)]
         try:
             print(json.dumps([files, os.getcwd(), environment_of_processes()]), file=origin.stdin, flush=True)
             self.pid = int(self._said.readline())
@@ -114,8 +114,8 @@ class _Forked:
             self._close()
             raise
         finally:
-            for one in (read, wrote, told):
-                os.close(one)
+            for descriptor in (read, wrote, told):
+                os.close(descriptor)
 
     def __enter__(self) -> Self:
         return self
@@ -131,21 +131,21 @@ class _Forked:
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
         """What the process writes until it closes its files."""
         end = time.monotonic() + timeout
-        found: dict[int, list[bytes]] = {self._out: [], self._err: []}
+        pieces: dict[int, list[bytes]] = {self._out: [], self._err: []}
         with selectors.DefaultSelector() as selector:
-            for one in found:
-                selector.register(one, selectors.EVENT_READ)
+            for descriptor in pieces:
+                selector.register(descriptor, selectors.EVENT_READ)
             while selector.get_map():
                 ready = selector.select(max(0.0, end - time.monotonic()))
                 if not ready:
                     raise subprocess.TimeoutExpired("", timeout)
                 for key, _ in ready:
                     piece = os.read(key.fd, 1 << 20)
-                    found[key.fd].append(piece)
+                    pieces[key.fd].append(piece)
                     if not piece:
                         selector.unregister(key.fd)
         self._wait()
-        return b"".join(found[self._out]), b"".join(found[self._err])
+        return b"".join(pieces[self._out]), b"".join(pieces[self._err])
 
     def kill(self) -> None:
         """End the process, if it has not ended."""
@@ -174,8 +174,8 @@ def main(modules: Iterable[str]) -> None:
         if not pid:
             answers.close()
             _begin(opened, folder, environment)
-        for one in opened:
-            os.close(one)
+        for descriptor in opened:
+            os.close(descriptor)
         print(pid, file=answers, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), file=answers, flush=True)
 
@@ -187,9 +187,9 @@ def _lines() -> Iterator[tuple[list[str], str, dict[str, str]]]:
 
 def _begin(opened: list[int], folder: str, environment: Mapping[str, str]) -> None:
     """Go on as ``python -m sparsekit.fixes.runner`` does, with these files as input, output and errors; never returns."""
-    for place, one in enumerate(opened):
-        os.dup2(one, place)
-        os.close(one)
+    for place, descriptor in enumerate(opened):
+        os.dup2(descriptor, place)
+        os.close(descriptor)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

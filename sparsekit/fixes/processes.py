@@ -69,13 +69,13 @@ def asked(function: Callable[..., T], arguments: tuple[Any, ...], limit: float, 
             giving.join()
             pipe.close()
     try:
-        found: T | SparsekitError = pickle.loads(answer)
+        result: T | SparsekitError = pickle.loads(answer)
     except (EOFError, pickle.UnpicklingError):
         status = other.returncode or 0
         raise Lost(f"The process that ran the step {_ending(status)}.{_last_line(said)}", hint=_hint(status)) from None
-    if isinstance(found, SparsekitError):
-        raise found
-    return found
+    if isinstance(result, SparsekitError):
+        raise result
+    return result
 
 
 def _give(pipe: IO[bytes], request: bytes) -> None:
@@ -89,8 +89,8 @@ def _give(pipe: IO[bytes], request: bytes) -> None:
 def _ending(status: int) -> str:
     if status >= 0:
         return f"ended without an answer, with status {status}"
-    known = signal.Signals(-status).name if -status in list(signal.Signals) else f"signal {-status}"
-    return f"was ended by {known}"
+    name = signal.Signals(-status).name if -status in list(signal.Signals) else f"signal {-status}"
+    return f"was ended by {name}"
 
 
 def _hint(status: int) -> str:

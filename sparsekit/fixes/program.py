@@ -70,15 +70,15 @@ class Snippet:
         """The statements in a tree of the text."""
         if self._kind is None:
             return tree.body
-        found = [node for node in ast.walk(tree) if isinstance(node, self._kind)]
-        return [sorted(found, key=lambda node: (node.lineno, node.col_offset))[self._number]]
+        nodes = [node for node in ast.walk(tree) if isinstance(node, self._kind)]
+        return [sorted(nodes, key=lambda node: (node.lineno, node.col_offset))[self._number]]
 
     def compiled(self, text: str, file: str) -> list[types.CodeType]:
         """The code of the statements, in this text or an edited one, and that of an expression at their end."""
         statements = self.statements(ast.parse(text))
-        for one in statements if self._most is not None else ():
-            if isinstance(one, ast.For):
-                one.iter = ast.Call(ast.parse(LIMIT, mode="eval").body, [one.iter, ast.Constant(self._most)], [])
+        for statement in statements if self._most is not None else ():
+            if isinstance(statement, ast.For):
+                statement.iter = ast.Call(ast.parse(LIMIT, mode="eval").body, [statement.iter, ast.Constant(self._most)], [])
         last = statements[-1] if statements else None
         trees: list[ast.Module | ast.Expression] = [ast.Module(statements, [])]
         if isinstance(last, ast.Expr):
@@ -137,16 +137,16 @@ class Program(Texts):
         self.snippet = step if isinstance(step, Snippet) else None
         sender = Sender(self)
         sender.sent(step)
-        self._found, self._paths = sender.found, sender.paths
-        super().__init__([one for one in self.originals(types.FunctionType) if is_program(one.__globals__)])
+        self._objects, self._paths = sender.objects, sender.paths
+        super().__init__([function for function in self.originals(types.FunctionType) if is_program(function.__globals__)])
         torch_programs.check_apart(self)
         aside = Sender(self)
-        aside.sent([one for one in self._found if isinstance(one, _OWNERS) or torch_programs.is_owner(one)
-                    or hasattr(type(one), "__next__")])
-        owned = {*map(id, aside.found), *(id(one.grad) for one in self.originals(NDArray) if one._entry is not None)}
-        self.batch = [(one, other) for one in self.originals(NDArray) if one._entry is None and id(one) not in owned
-                      for other in _others(one)]
-        self.batch += [(one, "numbers") for one in torch_programs.row_numbers(self) if id(one) not in owned]
+        aside.sent([value for value in self._objects if isinstance(value, _OWNERS) or torch_programs.is_owner(value)
+                    or hasattr(type(value), "__next__")])
+        owned = {*map(id, aside.objects), *(id(array.grad) for array in self.originals(NDArray) if array._entry is not None)}
+        self.batch = [(array, other) for array in self.originals(NDArray) if array._entry is None and id(array) not in owned
+                      for other in _others(array)]
+        self.batch += [(tensor, "numbers") for tensor in torch_programs.row_numbers(self) if id(tensor) not in owned]
 
     def sent(self, candidates: Sequence[Candidate] = ()) -> bytes:
         """The step by value, with remedies applied.
@@ -156,27 +156,27 @@ class Program(Texts):
         Inapplicable
             If the remedies cannot be applied to the text.
         """
-        transposed = {id(weight) for one in candidates for weight in one.transposed}
-        weights = [(id(one), name, id(one) in transposed, one) for one, name in self._weights()]
-        changes = [one.change for one in candidates if one.change is not None]
-        return Sender(self, [edit for one in candidates for edit in one.edits]).sent(
+        transposed = {id(weight) for candidate in candidates for weight in candidate.transposed}
+        weights = [(id(value), name, id(value) in transposed, value) for value, name in self._weights()]
+        changes = [candidate.change for candidate in candidates if candidate.change is not None]
+        return Sender(self, [edit for candidate in candidates for edit in candidate.edits]).sent(
             Variant(self.step, changes, weights, self.batch, torch_programs.optimizers(self), taken()))
 
     def _weights(self) -> Iterator[tuple[Any, str]]:  # Any: parameters, arrays, tensors
         """What the step trains, with its names: parameters, arrays that have a gradient and belong to none, tensors."""
-        owned = {id(array) for one in self.originals(Parameter) for array in one._arrays.values()}
+        owned = {id(array) for parameter in self.originals(Parameter) for array in parameter._arrays.values()}
         names = torch_programs.names_of_weights(self)
-        for one in self._found:
-            if isinstance(one, Parameter):
-                yield one, one.name
-            elif isinstance(one, NDArray) and id(one) not in owned and one._entry is not None and one.grad is not None:
-                yield one, self.path_of(one)
-            elif torch_programs.is_weight(one):
-                yield one, names.get(id(one)) or self.path_of(one)
+        for value in self._objects:
+            if isinstance(value, Parameter):
+                yield value, value.name
+            elif isinstance(value, NDArray) and id(value) not in owned and value._entry is not None and value.grad is not None:
+                yield value, self.path_of(value)
+            elif torch_programs.is_weight(value):
+                yield value, names.get(id(value)) or self.path_of(value)
 
     def originals(self, kind: type[T]) -> list[T]:
         """The objects of one class that the step holds, in the order in which they were met."""
-        return [one for one in self._found if isinstance(one, kind)]
+        return [value for value in self._objects if isinstance(value, kind)]
 
     def made_at(self, module: object) -> None:
         """The place of the call that made a module: it was made before anything looked."""

@@ -120,12 +120,12 @@ class Fixes:
 
     def __getitem__(self, remedy: str) -> Fix:
         """The fix of a remedy, by its name; the one that holds, if there are several."""
-        found = [fix for fix in self.fixes if fix.candidate.remedy == remedy]
-        if not found:
+        matching = [fix for fix in self.fixes if fix.candidate.remedy == remedy]
+        if not matching:
             raise ProfilerError(f"No remedy {remedy!r} was tried.",
                                 hint=f"the remedies tried are "
                                      f"{', '.join(repr(fix.candidate.remedy) for fix in self.fixes) or 'none'}.")
-        return next((fix for fix in found if fix.holds), found[0])
+        return next((fix for fix in matching if fix.holds), matching[0])
 
     @property
     def applied(self) -> list[Fix]:
@@ -214,7 +214,8 @@ class Fixes:
                 "peak": (before.peak, after.peak) if before and after else None,
                 "moved": (before.moved, after.moved) if before and after else None,
                 "remedy": fix.candidate.remedy, "what": fix.candidate.what,
-                "after": ", ".join(dict.fromkeys(one.remedy for one in fix.applied)) if fix is not self.together else ""}
+                "after": (", ".join(dict.fromkeys(candidate.remedy for candidate in fix.applied))
+                          if fix is not self.together else "")}
 
     def summary(self) -> str:
         """The findings, in sentences."""

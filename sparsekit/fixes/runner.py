@@ -52,14 +52,14 @@ def opened(program: bytes) -> Variant:
 
 def observed(program: bytes, steps: int, turned: bool) -> Run:
     """What some steps of a program give; ``turned`` looks at steps on other batches and at the states of optimizers too."""
-    found = run(opened(program), steps)
+    result = run(opened(program), steps)
     if turned:
         try:
-            found.turned = run(opened(program), max(2, steps), turned=True)
+            result.turned = run(opened(program), max(2, steps), turned=True)
         except (Exception, SystemExit):  # a batch that cannot be another one, or no more batches
-            found.turned = None
-        found.states = _states(program)
-    return found
+            result.turned = None
+        result.states = _states(program)
+    return result
 
 
 def _states(program: bytes) -> Sizes:
@@ -110,15 +110,15 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     try:
-        found: object = function(*arguments)
+        result: object = function(*arguments)
     except BaseException as error:
-        found = failure(error)
-    answer(found)
+        result = failure(error)
+    answer(result)
 
 
-def answer(found: object) -> NoReturn:  # object: what can be pickled
+def answer(result: object) -> NoReturn:  # object: what can be pickled
     """Write the answer, and end this process and all that it has started."""
-    text = pickle.dumps(found)
+    text = pickle.dumps(result)
     _take_turn()
     with open(_Pipe.place, "wb") as pipe:
         pipe.write(text)

@@ -38,16 +38,16 @@ class Script:
 
     def run(self, candidates: Sequence[Candidate], turned: bool = True) -> Run:
         """What the steps give with these remedies, on the batches that the script itself makes."""
-        found = self._asked(candidates, self.steps, None)
-        assert isinstance(found, Run)
-        return found
+        result = self._asked(candidates, self.steps, None)
+        assert isinstance(result, Run)
+        return result
 
     def many(self, candidates: Sequence[Candidate] = (), original: ManySteps | None = None) -> ManySteps:
         """The losses of many steps with these remedies, without a profiler: as many as the original has made."""
         steps, seconds = (MANY_STEPS, SECONDS) if original is None else (original.steps, self.timeout)
-        found = self._asked(candidates, steps, seconds)
-        assert isinstance(found, ManySteps)
-        return found
+        result = self._asked(candidates, steps, seconds)
+        assert isinstance(result, ManySteps)
+        return result
 
     def _asked(self, candidates: Sequence[Candidate], steps: int, seconds: float | None) -> Run | ManySteps:
         texts = {file: after for file, (_, after) in self.texts(candidates).items()}
@@ -66,13 +66,13 @@ class Script:
 
     def texts(self, candidates: Sequence[Candidate]) -> dict[str, tuple[str, str]]:
         """Each file that remedies change, with its text before and after; each is found in what those before it have made."""
-        found: dict[str, tuple[str, str]] = {}
-        for one in candidates:
-            for file in dict.fromkeys(edit.file for edit in one.edits):
-                before = found[file][0] if file in found else text_of_file(file)
-                now = found[file][1] if file in found else before
-                found[file] = before, edited(now, [edit for edit in one.edits if edit.file == file])
-        return found
+        edited_texts: dict[str, tuple[str, str]] = {}
+        for candidate in candidates:
+            for file in dict.fromkeys(edit.file for edit in candidate.edits):
+                before = edited_texts[file][0] if file in edited_texts else text_of_file(file)
+                now = edited_texts[file][1] if file in edited_texts else before
+                edited_texts[file] = before, edited(now, [edit for edit in candidate.edits if edit.file == file])
+        return edited_texts
 
     def contract(self, original: Run, final: Run, names: Sequence[str]) -> str:
         """The text of a test that keeps the fixes."""

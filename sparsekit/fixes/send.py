@@ -78,11 +78,11 @@ def names_in(code: types.CodeType) -> Iterator[tuple[str, bool]]:
 
 def contents_of(function: types.FunctionType) -> dict[str, Any]:  # Any: variables
     """The variables of outer functions that a function reads, as far as they are assigned."""
-    found = {}
+    contents = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):
-            found[name] = cell.cell_contents
-    return found
+            contents[name] = cell.cell_contents
+    return contents
 
 
 class Variant(NamedTuple):
@@ -159,7 +159,7 @@ class Sender(pickle.Pickler):
         self._file = io.BytesIO()
         super().__init__(self._file, protocol=5)
         self._program, self._names = program, Names()
-        self.found: list[Any] = []  # Any: whatever there is
+        self.objects: list[Any] = []  # Any: whatever there is
         self.paths: dict[int, str] = {}
         if overlap(edits):
             raise Inapplicable("Two remedies change the same lines.", hint="apply one, and run try_fixes again.")
@@ -188,7 +188,7 @@ class Sender(pickle.Pickler):
         except SparsekitError:
             raise
         except Exception as error:
-            culprit = self.found[-1] if self.found else value
+            culprit = self.objects[-1] if self.objects else value
             kind = f"{type(culprit).__module__.removeprefix('builtins')}.{type(culprit).__qualname__}".lstrip(".")
             raise NotSendable(f"{self._way_to(culprit)} holds a {kind}, which cannot be sent to another process: "
                               f"{(str(error).splitlines() or [type(error).__name__])[0]}",
@@ -199,10 +199,10 @@ class Sender(pickle.Pickler):
         """Where the program holds an object: its variable, or the attribute of another one."""
         if id(culprit) in self.paths:
             return self.paths[id(culprit)]
-        for one in reversed(self.found):
-            for name, value in getattr(one, "__dict__", {}).items():
+        for holder in reversed(self.objects):
+            for name, value in getattr(holder, "__dict__", {}).items():
                 if value is culprit:
-                    return f"{self.paths.get(id(one)) or type(one).__name__}.{name}"
+                    return f"{self.paths.get(id(holder)) or type(holder).__name__}.{name}"
         return "The step"
 
     def reducer_override(self, value: object) -> Any:  # object: what a program holds; Any: how pickle makes it
@@ -219,18 +219,18 @@ class Sender(pickle.Pickler):
             return property, (value.fget, value.fset, value.fdel, value.__doc__)
         if isinstance(value, types.FunctionType) and _is_imported(value):
             return NotImplemented
-        self.found.append(value)
+        self.objects.append(value)
         if isinstance(value, types.FunctionType):
             return self._function(value)
         return self._array(value) if isinstance(value, NDArray) else torch_programs.reduced(value)
 
     def _array(self, value: NDArray) -> tuple[Any, ...]:  # Any: as pickle has it
         gradient = value.grad if value._entry is not None else None
-        made = value.__reduce__()
+        reduced = value.__reduce__()
         if gradient is None:
-            return made
+            return reduced
         request = str(getattr(value._entry[0], "grad_req", "write"))
-        return (*made, (request, gradient), None, None, _attach)
+        return (*reduced, (request, gradient), None, None, _attach)
 
     # functions
 
@@ -246,8 +246,8 @@ class Sender(pickle.Pickler):
                  "contents": {id(cells[name]): value for name, value in contents.items()},
                  "defaults": function.__defaults__, "kwdefaults": function.__kwdefaults__, "own": function.__dict__,
                  "about": (function.__name__, function.__qualname__, function.__module__)}
-        made = self._names, id(names) if own else names["__name__"], code, [id(cells[name]) for name in code.co_freevars]
-        return _make_function, made, (self._names, state), None, None, _fill_function
+        arguments = self._names, id(names) if own else names["__name__"], code, [id(cells[name]) for name in code.co_freevars]
+        return _make_function, arguments, (self._names, state), None, None, _fill_function
 
     def _globals(self, code: types.CodeType, names: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:  # Any: globals
         """The globals that code names, and what it names of the user's own modules, each with the number of its module."""
@@ -256,10 +256,11 @@ class Sender(pickle.Pickler):
         own = {name: value for name, value in names.items() if name in wanted}
         modules = [vars(value) for value in own.values() if isinstance(value, types.ModuleType) and _is_sent(value)]
         attributes = {name for name, is_global in named if not is_global} | {"__name__", "__file__"}
-        found = [(id(names), own), *((id(one), {name: one[name] for name in attributes & set(one)}) for one in modules)]
-        for _, variables in found:
+        namespaces = [(id(names), own), *((id(namespace), {name: namespace[name] for name in attributes & set(namespace)})
+                                          for namespace in modules)]
+        for _, variables in namespaces:
             self._note(variables)
-        return found
+        return namespaces
 
     def _note(self, names: Mapping[str, Any]) -> None:  # Any: variables
         for name, value in names.items():
@@ -273,11 +274,11 @@ class Sender(pickle.Pickler):
         snippet = self._program.snippet
         if snippet is not None and function in snippet.parts:
             return snippet.compiled(after, code.co_filename)[snippet.parts.index(function)]
-        found = new_code(code, before, after, code.co_filename)
-        if found is None:
+        edited_code = new_code(code, before, after, code.co_filename)
+        if edited_code is None:
             raise Inapplicable(f"{code.co_qualname} was not compiled from the current lines of its file.",
                                hint="run the program again after you change its file.")
-        return found
+        return edited_code
 
     # modules and classes
 
@@ -292,8 +293,8 @@ class Sender(pickle.Pickler):
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
             plain = _make_tuple(cls.__name__, (), ())
             own = {name: value for name, value in vars(cls).items() if name not in (*vars(plain), *cls._fields)}
-            made = cls.__name__, cls._fields, tuple(cls._field_defaults.values())  # type: ignore[attr-defined]  # as all such have
-            return _make_tuple, made, own, None, None, _fill_class
+            fields = cls.__name__, cls._fields, tuple(cls._field_defaults.values())  # type: ignore[attr-defined]  # as all such have
+            return _make_tuple, fields, own, None, None, _fill_class
         first = {name: vars(cls)[name] for name in ("__slots__", "__module__", "__qualname__") if name in vars(cls)}
         body = {name: value for name, value in vars(cls).items() if name not in _MADE
                 and not isinstance(value, (types.GetSetDescriptorType, types.MemberDescriptorType))}
@@ -302,10 +303,10 @@ class Sender(pickle.Pickler):
 
 def _is_imported(function: types.FunctionType) -> bool:
     """Whether a function is one of a library, that has it under its name."""
-    found: Any = sys.modules.get(function.__module__)  # Any: whatever has attributes
+    value: Any = sys.modules.get(function.__module__)  # Any: whatever has attributes
     for name in function.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is function and not is_program(function.__globals__)
+        value = getattr(value, name, None)
+    return value is function and not is_program(function.__globals__)
 
 
 def _is_sent(module: types.ModuleType) -> bool:
@@ -320,7 +321,7 @@ def _under_label(code: types.CodeType) -> types.CodeType:
     label = name_of_file(code.co_filename)
     if not label.startswith("In ["):
         return code
-    constants = tuple(_under_label(one) if isinstance(one, types.CodeType) else one for one in code.co_consts)
+    constants = tuple(_under_label(constant) if isinstance(constant, types.CodeType) else constant for constant in code.co_consts)
     return code.replace(co_filename=f"<ipython-input-{label[4:-1]}-sent>", co_consts=constants)
 
 
@@ -333,8 +334,8 @@ def _make_function(names: Names, key: int | str, code: types.CodeType, cells: Se
 
 def _fill_function(function: types.FunctionType, filled: tuple[Names, Any]) -> None:  # Any: see ``Sender._function``
     names, state = filled
-    for key, found in state["names"]:
-        names.of(key).update(found)
+    for key, variables in state["names"]:
+        names.of(key).update(variables)
     for key, value in state["contents"].items():
         names.cell(key).cell_contents = value
     function.__defaults__, function.__kwdefaults__ = state["defaults"], state["kwdefaults"]
@@ -348,7 +349,7 @@ def _make_module(names: Names, key: int, name: str) -> types.ModuleType:
 
 
 def _make_class(kind: type, name: str, bases: tuple[type, ...], body: Mapping[str, Any]) -> type:  # Any: attributes
-    return types.new_class(name, bases, {"metaclass": kind}, lambda made: made.update(body))
+    return types.new_class(name, bases, {"metaclass": kind}, lambda namespace: namespace.update(body))
 
 
 def _make_tuple(name: str, fields: Iterable[str], defaults: Iterable[Any]) -> type:  # Any: values

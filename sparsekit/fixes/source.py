@@ -148,12 +148,12 @@ class Source:
     def function_of(self, function: types.FunctionType) -> ast.FunctionDef | ast.Lambda | None:
         """The node of a function; None if the text is not what the function was compiled from."""
         code = function.__code__
-        if not any(_same(one, code) for one in self.codes):
+        if not any(_same(compiled, code) for compiled in self.codes):
             return None
         for node in ast.walk(self.tree):
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):
                 decorated = getattr(node, "decorator_list", [])
-                first = min([node.lineno, *(one.lineno for one in decorated)])
+                first = min([node.lineno, *(decorator.lineno for decorator in decorated)])
                 if first == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name:
                     return node
         return None
@@ -247,7 +247,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 def overlap(edits: Iterable[Edit]) -> bool:
     """Whether two different edits change the same characters."""
     order = sorted(set(edits), key=lambda edit: (edit.file, edit.start, edit.stop))
-    return any(one.file == other.file and other.start < one.stop for one, other in itertools.pairwise(order))
+    return any(first.file == second.file and second.start < first.stop for first, second in itertools.pairwise(order))
 
 
 def new_code(wanted: types.CodeType, before: str, after: str, file: str) -> types.CodeType | None:
@@ -255,9 +255,9 @@ def new_code(wanted: types.CodeType, before: str, after: str, file: str) -> type
     for compiled in _COMPILED:
         old = [code for code in compiled(before, file) if code.co_qualname == wanted.co_qualname]
         new = [code for code in compiled(after, file) if code.co_qualname == wanted.co_qualname]
-        found = [replacement for code, replacement in zip(old, new, strict=False) if _same(code, wanted)]
-        if len(old) == len(new) and found:
-            return found[0]
+        replacements = [replacement for code, replacement in zip(old, new, strict=False) if _same(code, wanted)]
+        if len(old) == len(new) and replacements:
+            return replacements[0]
     return None
 
 
@@ -279,5 +279,5 @@ def span_of(node: ast.expr | ast.stmt) -> range:
 
 def calls(tree: ast.AST, test: Callable[[ast.Call], bool]) -> list[ast.Call]:
     """The calls in a tree that pass a test, in the order of the text."""
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and test(node)]
-    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+    matching = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and test(node)]
+    return sorted(matching, key=lambda node: (node.lineno, node.col_offset))

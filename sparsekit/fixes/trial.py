@@ -144,17 +144,17 @@ class Called:
     def candidates(self, base: Run, applied: Sequence[Candidate]) -> list[Candidate]:
         """What could be tried on the program, of which this is the run."""
         look = Look(self.program, base.profile, applied)
-        return [one for remedy in remedies for one in remedy.find(look)]
+        return [candidate for remedy in remedies for candidate in remedy.find(look)]
 
     def texts(self, candidates: Sequence[Candidate]) -> dict[str, tuple[str, str]]:
         """Each file that remedies change, with its text before and after."""
-        edits = [edit for one in candidates for edit in one.edits]
-        found = {}
+        edits = [edit for candidate in candidates for edit in candidate.edits]
+        edited_texts = {}
         for file in dict.fromkeys(edit.file for edit in edits):
             source = self.program.source(file)
             if source is not None:
-                found[file] = source.text, edited(source.text, [edit for edit in edits if edit.file == file])
-        return found
+                edited_texts[file] = source.text, edited(source.text, [edit for edit in edits if edit.file == file])
+        return edited_texts
 
     def contract(self, original: Run, final: Run, names: Sequence[str]) -> str:
         """The text of a test that keeps the fixes."""
@@ -186,8 +186,8 @@ class _Trial:
             return Fixes([], None, refusal, Tried(None))
         applied: tuple[Candidate, ...] = ()
         base, reason = self.original, ""
-        while found := next(self._holding(base, applied), None):
-            fix, base = found
+        while accepted := next(self._holding(base, applied), None):
+            fix, base = accepted
             applied, reason = (*applied, fix.candidate), fix.reason
         if isinstance(self.subject, Script) and applied:
             kept, words = self._after_many_steps(self.subject, applied, base)
@@ -200,9 +200,9 @@ class _Trial:
     def _together(self, applied: tuple[Candidate, ...], base: Run, reason: str) -> Fix | None:
         if not applied:
             return None
-        whole = Candidate(ALL, ", ".join(dict.fromkeys(one.remedy for one in applied)),
-                          edits=tuple(edit for one in applied for edit in one.edits))
-        return Fix(whole, HOLDS, reason, applied, Figures.of(self.original), Figures.of(base))
+        together = Candidate(ALL, ", ".join(dict.fromkeys(candidate.remedy for candidate in applied)),
+                             edits=tuple(edit for candidate in applied for edit in candidate.edits))
+        return Fix(together, HOLDS, reason, applied, Figures.of(self.original), Figures.of(base))
 
     def _after_many_steps(self, script: Script, applied: tuple[Candidate, ...], base: Run) -> tuple[tuple[Candidate, ...], str]:
         """The fixes that still hold after many steps of the script, and how well; the others get what is wrong as verdict."""
@@ -216,11 +216,11 @@ class _Trial:
             return applied, words
         kept: tuple[Candidate, ...] = ()
         held = ""
-        for one in applied:
-            verdict, words = self._over(script, (*kept, one), many, None) if len(applied) > 1 else (verdict, words)
-            fix = self.fixes[one.key]
+        for candidate in applied:
+            verdict, words = self._over(script, (*kept, candidate), many, None) if len(applied) > 1 else (verdict, words)
+            fix = self.fixes[candidate.key]
             if verdict == HOLDS:
-                kept, held = (*kept, one), words
+                kept, held = (*kept, candidate), words
             else:
                 fix.verdict, fix.reason = verdict, words
         return kept, held
@@ -276,11 +276,11 @@ class _Trial:
             before = self.fixes.get(candidate.key)
             if before is not None and (before.verdict in (HOLDS, REFUSED) or before.applied == applied):
                 continue
-            for one in (candidate, *candidate.otherwise):
-                fix, found = self._judged(one, applied, base)
-                self.fixes[one.key] = fix
-                if found is not None and fix.holds:
-                    yield fix, found
+            for variant in (candidate, *candidate.otherwise):
+                fix, run = self._judged(variant, applied, base)
+                self.fixes[variant.key] = fix
+                if run is not None and fix.holds:
+                    yield fix, run
                     break
 
     def _judged(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run) -> tuple[Fix, Run | None]:
@@ -288,28 +288,28 @@ class _Trial:
             return Fix(candidate, REFUSED, f"it was not tried: {candidate.unpatched}", applied), None
         self.tell(f"Trying {candidate.remedy}: {candidate.what}.")
         try:
-            found = self.subject.run((*applied, candidate))
+            run = self.subject.run((*applied, candidate))
         except SparsekitError as error:
             return Fix(candidate, REFUSED, _first_line(error), applied), None
-        answer, growth = self._answer(found), growing(found.states, self.original.states)
-        verdict = REFUSED if growth else CHANGES if not answer.same else HOLDS if _gains(base, found) else NO_GAIN
-        return Fix(candidate, verdict, growth or answer.words, applied, Figures.of(base), Figures.of(found)), found
+        answer, growth = self._answer(run), growing(run.states, self.original.states)
+        verdict = REFUSED if growth else CHANGES if not answer.same else HOLDS if _gains(base, run) else NO_GAIN
+        return Fix(candidate, verdict, growth or answer.words, applied, Figures.of(base), Figures.of(run)), run
 
-    def _answer(self, found: Run) -> Answer:
+    def _answer(self, run: Run) -> Answer:
         """How a run agrees with the original: on other batches too, if it made steps on them."""
-        answer = compare_answers(self.original, found, self.tolerance)
+        answer = compare_answers(self.original, run, self.tolerance)
         if not answer.same or self.original.turned is None:
             return answer
-        if found.turned is None:
+        if run.turned is None:
             return answer._replace(same=False, differences=("it fails when the data that the step holds are changed",))
-        return compare_answers(self.original.turned, found.turned, self.tolerance)._replace(note=TURNED)
+        return compare_answers(self.original.turned, run.turned, self.tolerance)._replace(note=TURNED)
 
 
-def _gains(base: Run, found: Run) -> bool:
+def _gains(base: Run, run: Run) -> bool:
     """Whether bytes at the peak, bytes moved or implicit conversions fall, and none of them grows."""
-    ratios = [(found.peak, base.peak), (found.moved, base.moved)]
-    grows = any(after > before * (1 + LEAST_BYTES) for after, before in ratios) or found.densified > base.densified
-    return not grows and (any(after < before * (1 - LEAST_BYTES) for after, before in ratios) or found.densified < base.densified)
+    ratios = [(run.peak, base.peak), (run.moved, base.moved)]
+    grows = any(after > before * (1 + LEAST_BYTES) for after, before in ratios) or run.densified > base.densified
+    return not grows and (any(after < before * (1 - LEAST_BYTES) for after, before in ratios) or run.densified < base.densified)
 
 
 def _first_line(error: BaseException) -> str:

@@ -113,8 +113,8 @@ def run_script(request: Request) -> Run | ManySteps:
     """Run a script as ``python SCRIPT`` does, and answer with the run of its steps; it ends the process."""
     watch, status = _watch_for(request), 0
     sys.argv, sys.path[0:0] = [request.script, *request.arguments], [os.path.dirname(request.script)]
-    given = io.BufferedReader(_NoInput()) if request.input is None else io.BytesIO(request.input)
-    sys.stdin = io.TextIOWrapper(given, encoding=sys.stdin.encoding)
+    stream = io.BufferedReader(_NoInput()) if request.input is None else io.BytesIO(request.input)
+    sys.stdin = io.TextIOWrapper(stream, encoding=sys.stdin.encoding)
     sys.modules["__main__"] = watch.module
     try:
         exec(watch.main.__code__, watch.main.__globals__)
@@ -173,7 +173,7 @@ class _Watch:
         self.inside: set[int] = set()
         self.parameters: list[TorchTensor] = []
         self.start: dict[int, Any] = {}  # Any: values
-        self.made: Made = {}
+        self.places: Made = {}
         self._install()
         self.module = types.ModuleType("__main__")
         self.main = self._main()
@@ -189,7 +189,7 @@ class _Watch:
             setattr(torch.autograd, begin, apart(self._noting(getattr(torch.autograd, begin), roots)))
         before_leaving(self._leaving)
         for layer in (torch.nn.Embedding, torch.nn.EmbeddingBag):
-            layer.__init__ = _placed(layer.__init__, self.made)
+            layer.__init__ = _placed(layer.__init__, self.places)
         self._edit_imports()
         prepared = multiprocessing.spawn.get_preparation_data
 
@@ -209,27 +209,27 @@ class _Watch:
 
         ``torch.autograd.grad`` has other uses where an optimizer makes the steps.
         """
-        whole = roots == "tensors"
-        name = "backward()" if whole else "torch.autograd.grad()"
+        is_backward = roots == "tensors"
+        name = "backward()" if is_backward else "torch.autograd.grad()"
 
-        def noted(*given: Torch, **named: Torch) -> Torch:
-            if not self.over and (whole or not self._has_optimizer()):
-                found = given[0] if given else named[roots]
-                losses = [found] if isinstance(found, self.torch.Tensor) else list(found)
+        def noted(*arguments: Torch, **named: Torch) -> Torch:
+            if not self.over and (is_backward or not self._has_optimizer()):
+                tensors = arguments[0] if arguments else named[roots]
+                losses = [tensors] if isinstance(tensors, self.torch.Tensor) else list(tensors)
                 if all(map(has_values, losses)):  # torch.compile traces backward passes of tensors that have none
                     self._look_for_update(losses)
-                    wrapped = any(one is not unwrapped(one) for one in losses)
+                    wrapped = any(loss is not unwrapped(loss) for loss in losses)
                     self._note_losses(losses, "torch.func.grad()" if wrapped else name)
-            return begin(*given, **named)
+            return begin(*arguments, **named)
         return noted
 
     def _edit_imports(self) -> None:
         loader, texts = importlib.machinery.SourceFileLoader, self.request.texts
         get_code = loader.get_code
 
-        def edited(found: importlib.machinery.SourceFileLoader, fullname: str) -> types.CodeType | None:
-            path = os.path.abspath(found.path)
-            return compile(texts[path], path, "exec", dont_inherit=True) if path in texts else get_code(found, fullname)
+        def edited(own_loader: importlib.machinery.SourceFileLoader, fullname: str) -> types.CodeType | None:
+            path = os.path.abspath(own_loader.path)
+            return compile(texts[path], path, "exec", dont_inherit=True) if path in texts else get_code(own_loader, fullname)
         loader.get_code = edited  # type: ignore[method-assign, assignment]  # of a file's own loader
         for path, text in texts.items():
             linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
@@ -248,7 +248,7 @@ class _Watch:
     def _note_losses(self, losses: list[TorchTensor], begun: str) -> None:
         self.where.setdefault(begun, _line(calling()))
         with unseen(self.torch):
-            self.losses.append([to_numpy(one) for one in losses])
+            self.losses.append([to_numpy(loss) for loss in losses])
 
     def _look_for_update(self, losses: list[TorchTensor]) -> None:
         """See whether the program itself has changed its weights since the pass before, where no optimizer has made a step."""
@@ -257,13 +257,14 @@ class _Watch:
         before = self.before
         with unseen(self.torch):
             leaves = weights_behind(losses)
-            self.before = [(weakref.ref(one), to_numpy(one)) for one in leaves]
+            self.before = [(weakref.ref(leaf), to_numpy(leaf)) for leaf in leaves]
             kept = [reference for reference, _ in before]
-            if all(one() is None for one in kept) and [values.shape for _, values in before] == [one.shape for one in leaves]:
+            shapes = [values.shape for _, values in before]
+            if all(reference() is None for reference in kept) and shapes == [leaf.shape for leaf in leaves]:
                 kept = [reference for reference, _ in self.before]  # the program has made new ones
             weights = [reference() for reference in kept]
-            changed = any(one is not None and not np.array_equal(to_numpy(one), values, equal_nan=True)
-                          for one, (_, values) in zip(weights, before, strict=True))
+            changed = any(weight is not None and not np.array_equal(to_numpy(weight), values, equal_nan=True)
+                          for weight, (_, values) in zip(weights, before, strict=True))
         if changed:
             if self.own is None:
                 self.own, self.start = OwnUpdate([]), {number: values for number, (_, values) in enumerate(before)}
@@ -276,7 +277,7 @@ class _Watch:
         return bool(self.optimizers) and self.optimizers[0] is not self.own
 
     def _before_step(self, optimizer: TorchOptimizer | OwnUpdate, args: Torch, kwargs: Torch) -> None:
-        number = next((place for place, one in enumerate(self.optimizers) if one is optimizer), len(self.optimizers))
+        number = next((place for place, other in enumerate(self.optimizers) if other is optimizer), len(self.optimizers))
         if number in self.inside:
             return  # a class calls the step of its base
         if number == len(self.optimizers):
@@ -296,14 +297,14 @@ class _Watch:
             self.where["the program's own update of its weights"] = ""
         else:
             self.where.setdefault(f"{type(optimizer).__name__}.step()", _line(calling()))
-        for one in itertools.chain(*(group["params"] for group in optimizer.param_groups)):
-            if not any(one is known for known in self.parameters):
+        for parameter in itertools.chain(*(group["params"] for group in optimizer.param_groups)):
+            if not any(parameter is seen for seen in self.parameters):
                 with unseen(self.torch):
-                    self.start[len(self.parameters)] = to_numpy(one)
-                self.parameters.append(one)
+                    self.start[len(self.parameters)] = to_numpy(parameter)
+                self.parameters.append(parameter)
 
     def _after_step(self, optimizer: TorchOptimizer | OwnUpdate, args: Torch, kwargs: Torch) -> None:
-        number = next(place for place, one in enumerate(self.optimizers) if one is optimizer)
+        number = next(place for place, other in enumerate(self.optimizers) if other is optimizer)
         if number not in self.inside:
             return
         self.inside.remove(number)
@@ -354,26 +355,26 @@ class _Watch:
         """The weights that are compared, with their numbers."""
         if self.own is None or self._has_optimizer():
             return list(enumerate(self.parameters))
-        found = [reference() for reference in self.own.weights]
-        return [(number, one) for number, one in enumerate(found) if one is not None]
+        weights = [reference() for reference in self.own.weights]
+        return [(number, weight) for number, weight in enumerate(weights) if weight is not None]
 
     def _run(self, profile: Profiler) -> Run:
-        program = LiveProgram(self.main, calling(), self.made)
+        program = LiveProgram(self.main, calling(), self.places)
         names = names_of_weights(program)
         weights = {}
-        for number, one in self._weights():
-            gradient = None if one.grad is None else to_numpy(one.grad)
-            name = names.get(id(one)) or program.path_of(one) or f"parameter {number}"
-            weights[number] = Weight(name, to_numpy(one), gradient)
+        for number, parameter in self._weights():
+            gradient = None if parameter.grad is None else to_numpy(parameter.grad)
+            name = names.get(id(parameter)) or program.path_of(parameter) or f"parameter {number}"
+            weights[number] = Weight(name, to_numpy(parameter), gradient)
         start = {number: Weight(weights[number].name, values) for number, values in self.start.items() if number in weights}
-        found = Run(profile.tables, start, weights, self.losses)
-        for number, (one, sizes) in enumerate(zip(self.optimizers, self.sizes, strict=True)):
-            path = program.path_of(one) or str(number)
-            found.states[f"{type(one).__name__} ({path})"] = sizes
-        found.step = " and ".join(f"{what}{line and f' in {line}'}" for what, line in self.where.items())
+        result = Run(profile.tables, start, weights, self.losses)
+        for number, (optimizer, sizes) in enumerate(zip(self.optimizers, self.sizes, strict=True)):
+            path = program.path_of(optimizer) or str(number)
+            result.states[f"{type(optimizer).__name__} ({path})"] = sizes
+        result.step = " and ".join(f"{maker}{line and f' in {line}'}" for maker, line in self.where.items())
         look = Look(program, profile)
-        found.candidates = [_sendable(one) for remedy in remedies if remedy.of_torch for one in remedy.find(look)]
-        return found
+        result.candidates = [_sendable(candidate) for remedy in remedies if remedy.of_torch for candidate in remedy.find(look)]
+        return result
 
 
 class _LongWatch(_Watch):
@@ -387,7 +388,7 @@ class _LongWatch(_Watch):
 
     def _note_losses(self, losses: list[TorchTensor], begun: str) -> None:
         with unseen(self.torch):
-            self.numbers.append(tuple(number_of(to_numpy(one)) for one in losses))
+            self.numbers.append(tuple(number_of(to_numpy(loss)) for loss in losses))
 
     def _is_enough(self, number: int) -> bool:
         spent = time.monotonic() - self.began if self.began else 0.0
@@ -440,7 +441,7 @@ def _sendable(candidate: Candidate) -> Candidate:
     return replace(candidate, change=None, transposed=(), otherwise=tuple(map(_sendable, candidate.otherwise)))
 
 
-def _placed(make: Callable[..., None], made: Made) -> Callable[..., None]:
+def _placed(make: Callable[..., None], places: Made) -> Callable[..., None]:
     """The ``__init__`` of a layer that notes which call of the program makes it."""
     @functools.wraps(make)
     def noted(self: Torch, *args: Torch, **kwargs: Torch) -> None:
@@ -448,7 +449,7 @@ def _placed(make: Callable[..., None], made: Made) -> Callable[..., None]:
         frame: types.FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_name == "from_pretrained":
             frame = frame.f_back
-        made[id(self)] = weakref.ref(self), place_of(frame) if frame is not None and is_program(frame.f_globals) else NOWHERE
+        places[id(self)] = weakref.ref(self), place_of(frame) if frame is not None and is_program(frame.f_globals) else NOWHERE
     return noted
 
 

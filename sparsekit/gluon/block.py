@@ -149,9 +149,9 @@ class Block:
 
     def _warn_of_hidden_blocks(self) -> None:
         """Warn of blocks in lists and dicts, which are not children."""
-        known = set(map(id, self._children.values()))
+        registered = set(map(id, self._children.values()))
         for name, value in vars(self).items():
-            if name != "_children" and isinstance(value, (list, tuple, dict)) and _holds_others(value, known):
+            if name != "_children" and isinstance(value, (list, tuple, dict)) and _holds_others(value, registered):
                 warn_user(f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. Blocks inside a list, '
                               "tuple or dict are not registered; use register_child(), nn.Sequential or "
                               "nn.HybridSequential.")
@@ -170,19 +170,19 @@ class Block:
         ParameterDict
         """
         self._warn_of_hidden_blocks()
-        found = ParameterDict(self._params.prefix)
-        found.update(self._params if select is None else self._params.select(select))
+        parameters = ParameterDict(self._params.prefix)
+        parameters.update(self._params if select is None else self._params.select(select))
         for child in self._children.values():
-            found.update(child.collect_params(select))
-        return found
+            parameters.update(child.collect_params(select))
+        return parameters
 
     def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
         """Parameters under the names of their attributes, joined by dots, as files have them."""
         prefix += "." if prefix else ""
-        found = {prefix + key: parameter for key, parameter in self._reg_params.items()}
+        parameters = {prefix + key: parameter for key, parameter in self._reg_params.items()}
         for name, child in self._children.items():
-            found.update(child._collect_params_with_prefix(prefix + name))
-        return found
+            parameters.update(child._collect_params_with_prefix(prefix + name))
+        return parameters
 
     def apply(self, fn: Callable[..., Any]) -> Self:
         """Call ``fn`` on every block below and on this one, and return this one."""
@@ -352,18 +352,18 @@ class Block:
         raise UnsupportedError(f"{type(self).__name__} has no forward().", hint="override forward(self, x).")
 
 
-def _holds_others(value: object, known: set[int]) -> bool:
+def _holds_others(value: object, registered: set[int]) -> bool:
     """Whether a container holds blocks that are not children."""
     if isinstance(value, dict):
         value = tuple(value.values())
     if isinstance(value, (list, tuple)):
-        return any(_holds_others(item, known) for item in value)
-    return isinstance(value, Block) and id(value) not in known
+        return any(_holds_others(item, registered) for item in value)
+    return isinstance(value, Block) and id(value) not in registered
 
 
 def _indent(text: str) -> str:
-    first, *rest = text.split("\n")
-    return "\n".join([first, *("  " + line for line in rest)])
+    first, *others = text.split("\n")
+    return "\n".join([first, *("  " + line for line in others)])
 
 
 _OPTIONS = ("active", "backend", "clear", "static_alloc", "static_shape", "inline_limit", "forward_bulk_size",

@@ -99,11 +99,11 @@ class Programs:
         try:
             structure = tuple([flatten(value, NDArray, arrays, _SETTINGS) for value in args])
         except Opaque as error:
-            made = block.forward(*args)
+            result = block.forward(*args)
             if str(error) != "Symbol":
                 self._warn_once(f"{block.name} is hybridized, and runs as it is written because a {error} is among its "
                                 "arguments.")
-            return made
+            return result
         if not arrays:
             return block.forward(*args)
         if self._marks is not None and not self._marks.hold():
@@ -113,22 +113,22 @@ class Programs:
             return block.forward(*args)
         state, ctx = hooks.state, arrays[0]._layout.ctx
         key = (structure, state.training, state.recording, *[kind_of(array) for array in arrays])
-        for made in self._known.get(key, ()):
-            if made is None:
+        for compiled in self._known.get(key, ()):
+            if compiled is None:
                 return block.forward(*args)
-            others = made.arrays_now(ctx)
+            others = compiled.arrays_now(ctx)
             if others is not None:
                 self._in_vain = 0
-                return restore(made.results, made.program(arrays + others))
+                return restore(compiled.results, compiled.program(arrays + others))
         return self._make(key, block, args, structure, arrays, ctx)
 
     def _forget(self, name: str) -> None:
         """Forget all programs, because the block has changed; say so if that happens at every call."""
         self._in_vain += not self._python
         if self._in_vain == PATIENCE and self._marks is not None:
-            what = self._marks.difference()
+            changed = self._marks.difference()
             self._warn_once(f"{name} is hybridized, and was traced anew at each of the last {PATIENCE} calls because "
-                       f"{what} changes between them. Pass what changes as an argument, or leave out hybridize().")
+                       f"{changed} changes between them. Pass what changes as an argument, or leave out hybridize().")
         self._known.clear()
         self._reasons.clear()
         self._count, self._marks, self._python = 0, None, ""
@@ -147,9 +147,9 @@ class Programs:
         results: list[Any] = []
         try:
             with tracer.at_work():
-                given = [tracer.lift(array, object()) for array in arrays]
-                made = block.forward(*restore((tuple, structure), given))
-            shape = flatten(made, NDArray, results, _SETTINGS)
+                lifted = [tracer.lift(array, object()) for array in arrays]
+                result = block.forward(*restore((tuple, structure), lifted))
+            shape = flatten(result, NDArray, results, _SETTINGS)
             if tracer.refused is not None:
                 raise tracer.refused
         except Opaque as error:
@@ -165,9 +165,9 @@ class Programs:
             raise program.error
         owners = self._mark_now(block, tracer).owners()
         sources = [owners.get(id(source), source) for source in tracer.sources[len(arrays):]]
-        found = _Made(sources, program, shape, ctx)
-        self._keep(key, found)
-        return restore(shape, found.program(arrays + found.arrays))
+        compiled = _Made(sources, program, shape, ctx)
+        self._keep(key, compiled)
+        return restore(shape, compiled.program(arrays + compiled.arrays))
 
     def _mark_now(self, block: HybridBlock, tracer: Tracer) -> Marks:
         """Remember what the blocks are that were met: what these change while they are traced changes no program."""
@@ -179,13 +179,13 @@ class Programs:
         self._python, self._marks = why, Marks(met)
         return block.forward(*args)
 
-    def _keep(self, key: object, made: _Made | None) -> None:
+    def _keep(self, key: object, compiled: _Made | None) -> None:
         if self._count >= REMEMBERED:
             self._known.clear()
             self._reasons.clear()
             self._count = 0
         self._count += 1
-        self._known.setdefault(key, []).append(made)
+        self._known.setdefault(key, []).append(compiled)
 
     def _refused(self, key: object, block: HybridBlock, args: Sequence[Any], tracer: Tracer, why: str) -> object:
         """Run a block unhybridized, now and at later calls with such arguments, since no program can repeat it."""
@@ -201,9 +201,10 @@ class Programs:
 
     def explained(self, block: HybridBlock) -> list[dict[str, str]]:
         """The rows of ``explain`` of each program, one after the other, and why calls run without one."""
-        rows = [row for made in self._known.values() for one in made if one is not None for row in one.program.explained()]
-        whole = [why for why in ("" if is_ours(block.forward) else reason_of(block), self._python) if why]
-        return rows + [{"pass": "", "op": "", "reason": why} for why in whole or dict.fromkeys(self._reasons.values())]
+        rows = [row for variants in self._known.values() for variant in variants if variant is not None
+                for row in variant.program.explained()]
+        reasons = [why for why in ("" if is_ours(block.forward) else reason_of(block), self._python) if why]
+        return rows + [{"pass": "", "op": "", "reason": why} for why in reasons or dict.fromkeys(self._reasons.values())]
 
 
 def explain(block: object) -> list[dict[str, str]]:

@@ -21,7 +21,7 @@ __all__ = ["Marks", "with_children"]
 
 def with_children(block: Block) -> list[Block]:
     """A block and all below it."""
-    return [block, *[one for child in block._children.values() for one in with_children(child)]]
+    return [block, *[descendant for child in block._children.values() for descendant in with_children(child)]]
 
 
 class Marks:
@@ -44,18 +44,19 @@ class Marks:
     def __init__(self, met: Iterable[Any], others: Marks | None = None) -> None:
         # Any: attributes.  By their number, with the name of what has them
         held: dict[int, tuple[str, dict[str, Any]]] = {} if others is None else dict(others._held)
-        parameters: dict[int, Parameter] = {} if others is None else {id(one): one for one in others.parameters}
-        for one in met:
-            if isinstance(one, Parameter):
-                parameters[id(one)] = one
+        parameters: dict[int, Parameter] = {} if others is None else {id(parameter): parameter for parameter in others.parameters}
+        for item in met:
+            if isinstance(item, Parameter):
+                parameters[id(item)] = item
                 continue
-            for block in [] if id(vars(one)) in held else with_children(one):
+            for block in [] if id(vars(item)) in held else with_children(item):
                 held[id(vars(block))] = block.name, vars(block)
                 for name in _DICTS:
                     if isinstance(marked := vars(block)[name], MarkedDict):
                         held[id(vars(marked))] = f"{block.name}.{name}", vars(marked)
-                parameters.update((id(one), one) for one in (*block._reg_params.values(), *block.params.values()))
-        held.update((id(vars(one)), (one.name, vars(one))) for one in parameters.values())
+                parameters.update((id(parameter), parameter)
+                                  for parameter in (*block._reg_params.values(), *block.params.values()))
+        held.update((id(vars(parameter)), (parameter.name, vars(parameter))) for parameter in parameters.values())
         self.parameters: list[Parameter] = list(parameters.values())
         self._held: dict[int, tuple[str, dict[str, Any]]] = held
         self._latest, self._known = changes.mark, self._now()
@@ -65,7 +66,7 @@ class Marks:
 
     def owners(self) -> dict[int, Parameter]:
         """The parameters by the numbers of their arrays."""
-        return {id(array): one for one in self.parameters for array in one._arrays.values()}
+        return {id(array): parameter for parameter in self.parameters for array in parameter._arrays.values()}
 
     def hold(self) -> bool:
         """Whether they are as they were: one comparison, while no block and no parameter at all has changed."""
@@ -78,9 +79,9 @@ class Marks:
 
     def difference(self) -> str:
         """The first that has changed, and which of its attributes, for a warning."""
-        for (name, attributes), known in zip(self._held.values(), self._known, strict=True):
+        for (name, attributes), mark_before in zip(self._held.values(), self._known, strict=True):
             mark = attributes.get("_mark")
-            if mark is not known and mark is not None:
+            if mark is not mark_before and mark is not None:
                 return f"{name}.{mark[0]}"
         return ""
 

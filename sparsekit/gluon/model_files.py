@@ -31,26 +31,26 @@ __all__ = ["load", "load_parameters", "save", "save_parameters"]
 
 def save_parameters(block: Block, filename: str | Path, deduplicate: bool) -> None:
     """Write the parameters of a block under the names of their attributes."""
-    found = block._collect_params_with_prefix()
+    parameters = block._collect_params_with_prefix()
     if deduplicate:
-        found = {name: parameter for parameter, name in {parameter: name for name, parameter in found.items()}.items()}
-    save_arrays(filename, {name: parameter._for_file() for name, parameter in found.items()})
+        parameters = {name: parameter for parameter, name in {parameter: name for name, parameter in parameters.items()}.items()}
+    save_arrays(filename, {name: parameter._for_file() for name, parameter in parameters.items()})
 
 
 def load_parameters(block: Block, filename: str | Path, ctx: Context | Sequence[Context] | None, allow_missing: bool,
                     ignore_extra: bool, cast_dtype: bool, dtype_source: str) -> None:
     """Read parameters; names without a dot are those of the parameters themselves, as old files have them."""
-    found = load_arrays(filename)
+    arrays = load_arrays(filename)
     wanted = block._collect_params_with_prefix()
-    if not found and not wanted:
+    if not arrays and not wanted:
         return
-    if not isinstance(found, dict):
+    if not isinstance(arrays, dict):
         raise ParameterError(f"The arrays of file '{filename}' have no names.", hint="it was not written by save_parameters.")
-    if not any("." in name for name in found) and not found.keys() <= wanted.keys():
-        block.collect_params().load_dict(found, ctx, allow_missing, ignore_extra, block.prefix, filename, cast_dtype,
+    if not any("." in name for name in arrays) and not arrays.keys() <= wanted.keys():
+        block.collect_params().load_dict(arrays, ctx, allow_missing, ignore_extra, block.prefix, filename, cast_dtype,
                                          dtype_source)
         return
-    load_all(wanted, found, f"file '{filename}'", ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
+    load_all(wanted, arrays, f"file '{filename}'", ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
 
 
 # names
@@ -67,30 +67,30 @@ def save(block: Block, prefix: str) -> None:
 def _describe(block: Block, count: list[int], structure: dict[str, Any], inside: bool) -> None:
     """Put a block into the structure, under its class and a running number; one inside a hybridized block is not listed."""
     children: dict[str, str] = {}
-    made = structure[_key(block, count)] = {"orig_name": block.name}
+    entry = structure[_key(block, count)] = {"orig_name": block.name}
     if hasattr(block, "hybrid_forward"):
-        found = None if inside or getattr(block, "_programs", None) is None else _graph(block)
-        made.update(found or {}, hybridized=found is not None)
-        inside = inside or found is not None
-    made["children"] = children
+        graph = None if inside or getattr(block, "_programs", None) is None else _graph(block)
+        entry.update(graph or {}, hybridized=graph is not None)
+        inside = inside or graph is not None
+    entry["children"] = children
     for name, child in block._children.items():
         count[0] += 1
         children[child.name] = name
-        _describe(child, count, made, inside)
+        _describe(child, count, entry, inside)
 
 
 def _graph(block: Block) -> dict[str, Any] | None:
     """The graph of a hybridized block as MXNet keeps it, which runs it when it is loaded; None if it has no symbol."""
     try:
         with NameManager():
-            made = symbolic.trace(block)
+            outputs = symbolic.trace(block)
     except SparsekitError:
         return None
     parameters = block.collect_params()
-    inputs = [name for name in made.list_inputs() if name not in parameters]
-    count = len(made)
+    inputs = [name for name in outputs.list_inputs() if name not in parameters]
+    count = len(outputs)
     return {"in_format": [0] * len(inputs), "out_format": 0 if count == 1 else [0] * count,
-            "inputs": [Variable(name).tojson() for name in inputs], "symbol": made.tojson()}
+            "inputs": [Variable(name).tojson() for name in inputs], "symbol": outputs.tojson()}
 
 
 def _key(block: object, count: list[int]) -> str:

@@ -73,7 +73,7 @@ class _Watch:
 
     def call(self, plan: Plan, start: int, end: int, inputs: Sequence[ArrayObject], array: ArrayObject, node: object) -> None:
         """One operator ran on array objects."""
-        self._note(plan, tuple(one._store for one in inputs), (array._store,))
+        self._note(plan, tuple(operand._store for operand in inputs), (array._store,))
         if self.passed is not None:
             self.passed.call(plan, start, end, inputs, array, node)
 

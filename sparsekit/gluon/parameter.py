@@ -92,12 +92,12 @@ class ParameterDict:
 
     def _find(self, name: str) -> Parameter | None:
         """The parameter of that full name, here or in the shared dictionary."""
-        found = self._params.get(name)
-        if found is None and self._shared is not None:
-            found = self._shared._params.get(name)
-            if found is not None:
-                self._params[name] = found
-        return found
+        parameter = self._params.get(name)
+        if parameter is None and self._shared is not None:
+            parameter = self._shared._params.get(name)
+            if parameter is not None:
+                self._params[name] = parameter
+        return parameter
 
     def get(self, name: str, **kwargs: Unpack[LayerParameterOptions]) -> Parameter:
         """The parameter ``prefix + name``: the one here, the shared one, or a new one.
@@ -116,23 +116,23 @@ class ParameterDict:
             If the parameter exists and differs from the arguments.
         """
         name = self._prefix + name
-        found = self._find(name)
+        parameter = self._find(name)
         transposed = kwargs.pop("transposed", None)
-        if found is None:
-            found = self._params[name] = Parameter(name, **cast("ParameterOptions", kwargs))  # without what was taken out
-            found._is_transposed = bool(transposed)
-            return found
-        if transposed is not None and transposed != found._is_transposed:
-            raise ParameterError(f"Parameter '{found.name}' is shared by a Dense(weight_grad_stype='row_sparse'), which holds "
-                                 "its weight transposed, and a layer that does not.",
+        if parameter is None:
+            parameter = self._params[name] = Parameter(name, **cast("ParameterOptions", kwargs))  # without what was taken out
+            parameter._is_transposed = bool(transposed)
+            return parameter
+        if transposed is not None and transposed != parameter._is_transposed:
+            raise ParameterError(f"Parameter '{parameter.name}' is shared by a Dense(weight_grad_stype='row_sparse'), which "
+                                 "holds its weight transposed, and a layer that does not.",
                                  hint="for tied weights leave weight_grad_stype out: Embedding(sparse_grad=True) makes the "
                                  "gradient of the shared weight row_sparse.")
         if (shape := kwargs.get("shape")) is not None:
-            _agree_on_shape(found, shape)
+            _agree_on_shape(parameter, shape)
         for key in _ATTRIBUTES:
             if key in kwargs:
-                _agree(found, key, kwargs.get(key))
-        return found
+                _agree(parameter, key, kwargs.get(key))
+        return parameter
 
     def get_constant(self, name: str, value: NDArray | None = None) -> Parameter:
         """The constant ``prefix + name``: the one here, the shared one, or a new one of that value.
@@ -145,14 +145,14 @@ class ParameterDict:
             If the constant has another value, or a parameter of that name is not a constant.
         """
         name = self._prefix + name
-        found = self._find(name)
-        if found is None:
+        constant = self._find(name)
+        if constant is None:
             if value is None:
                 raise ParameterNameError(f"No constant named '{name}'.", hint="give its value to make one.")
-            found = self._params[name] = Constant(name, value)
+            constant = self._params[name] = Constant(name, value)
         elif value is not None:
-            _check_constant(found, value)
-        return found
+            _check_constant(constant, value)
+        return constant
 
     def update(self, other: ParameterDict | Mapping[str, Parameter]) -> None:
         """Add the parameters of another dictionary.
@@ -170,9 +170,9 @@ class ParameterDict:
 
     def select(self, pattern: str) -> ParameterDict:
         """The parameters whose names match a regular expression from their start."""
-        made = ParameterDict(self._prefix)
-        made._params = {name: parameter for name, parameter in self.items() if re.match(pattern, name)}
-        return made
+        selected = ParameterDict(self._prefix)
+        selected._params = {name: parameter for name, parameter in self.items() if re.match(pattern, name)}
+        return selected
 
     # all at once
 
@@ -281,25 +281,25 @@ class ParameterDict:
             param_dict = {}  # an empty file has no names either
         if not isinstance(param_dict, dict):
             raise ParameterError(f"The arrays of {source} have no names.", hint="save a dict of them.")
-        found = {restore_prefix + re.sub("^(arg|aux):", "", name): values for name, values in param_dict.items()}
-        load_all(self._params, found, source, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
+        arrays = {restore_prefix + re.sub("^(arg|aux):", "", name): values for name, values in param_dict.items()}
+        load_all(self._params, arrays, source, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
 
 
 # Any: arrays by name, as a file has them
-def load_all(wanted: Mapping[str, Parameter], found: Mapping[str, Any], source: str, ctx: Context | Sequence[Context] | None,
+def load_all(wanted: Mapping[str, Parameter], arrays: Mapping[str, Any], source: str, ctx: Context | Sequence[Context] | None,
              allow_missing: bool, ignore_extra: bool, cast_dtype: bool, dtype_source: str) -> None:
     """Take over values by name; raise if parameters are missing in a file, or it has others, unless that is allowed."""
-    there = {wanted[name] for name in found if name in wanted}  # under one of their names
+    there = {wanted[name] for name in arrays if name in wanted}  # under one of their names
     missing = [name for name, parameter in wanted.items() if parameter not in there]
     if missing and not allow_missing:
-        raise ParameterError(f"Parameter '{missing[0]}' is missing in {source}, which contains parameters: {brief(found)}.",
+        raise ParameterError(f"Parameter '{missing[0]}' is missing in {source}, which contains parameters: {brief(arrays)}.",
                              hint="set allow_missing=True to ignore missing parameters; networks that exchange files need "
                              "the same prefix.")
-    extra = [name for name in found if name not in wanted]
+    extra = [name for name in arrays if name not in wanted]
     if extra and not ignore_extra:
         raise ParameterError(f"Parameter '{extra[0]}' loaded from {source} is not present in ParameterDict, choices are: "
                              f"{brief(wanted)}.", hint="set ignore_extra=True to ignore it.")
-    for name, values in found.items():
+    for name, values in arrays.items():
         if name in wanted:
             wanted[name]._load_init(values, ctx, cast_dtype, dtype_source)
 
@@ -312,14 +312,14 @@ def brief(names: Iterable[str]) -> str:
 
 def _agree_on_shape(parameter: Parameter, shape: ShapeLike) -> None:
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    known = parameter.shape
-    if known is None:
+    declared = parameter.shape
+    if declared is None:
         parameter.shape = shape
         return
-    if len(shape) != len(known) or any(one != other and one > 0 and other > 0
-                                       for one, other in zip(shape, known, strict=True)):
+    if len(shape) != len(declared) or any(size != other and size > 0 and other > 0
+                                          for size, other in zip(shape, declared, strict=True)):
         raise _differs(parameter, "shape", shape)
-    parameter.shape = tuple(other if one <= 0 else one for one, other in zip(shape, known, strict=True))
+    parameter.shape = tuple(other if size <= 0 else size for size, other in zip(shape, declared, strict=True))
 
 
 def _agree(parameter: Parameter, key: str, value: Any) -> None:  # Any: an attribute of the parameter
@@ -336,10 +336,10 @@ def _differs(parameter: Parameter, key: str, value: object) -> ParameterError:
                           hint="blocks that share a parameter must ask for the same value.")
 
 
-def _check_constant(found: Parameter, value: object) -> None:
-    if not isinstance(found, Constant):
-        raise ParameterError(f"Parameter '{found.name}' already exists but it is not a constant.", hint="choose another name.")
+def _check_constant(constant: Parameter, value: object) -> None:
+    if not isinstance(constant, Constant):
+        raise ParameterError(f"Parameter '{constant.name}' already exists but it is not a constant.", hint="choose another name.")
     value = value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
-    if found.shape != value.shape or not (found.value.asnumpy() == value).all():
-        raise ParameterError(f"Constant '{found.name}' already exists but its value doesn't match new value.",
+    if constant.shape != value.shape or not (constant.value.asnumpy() == value).all():
+        raise ParameterError(f"Constant '{constant.name}' already exists but its value doesn't match new value.",
                              hint="choose another name, or set_data on the one there.")

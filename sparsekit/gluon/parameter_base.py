@@ -63,23 +63,23 @@ class DeferredInitializationError(InitializationError):
 
 def contexts_of(ctx: Any) -> list[Context]:  # Any: what is not a context, ``require`` refuses
     """The contexts that an argument ``ctx`` stands for: one, several, or by default the current one."""
-    found = [ctx or current_context()] if not isinstance(ctx, (list, tuple)) else list(ctx)
-    if len(set(found)) != len(found):
-        raise InitializationError(f"The contexts {', '.join(map(str, found))} are not all different.",
+    contexts = [ctx or current_context()] if not isinstance(ctx, (list, tuple)) else list(ctx)
+    if len(set(contexts)) != len(contexts):
+        raise InitializationError(f"The contexts {', '.join(map(str, contexts))} are not all different.",
                                   hint="name each once; mx.cpu(0) and mx.cpu(1) are different contexts.")
-    return found
+    return contexts
 
 
 def _sizes(name: str, shape: ShapeLike) -> tuple[int, ...]:
     """A shape as an argument gives it: numbers, of which 0 and -1 are not known yet, or one number."""
     try:
-        found = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") else shape))
+        sizes = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") else shape))
     except Exception:  # raised by a user's object
-        found = (-2,)
-    if any(size < -1 for size in found):
+        sizes = (-2,)
+    if any(size < -1 for size in sizes):
         raise ShapeError(f"Parameter {name} cannot have shape {shown(shape, 80)}.",
                          hint="give whole numbers, as shape=(2, 3); 0 and -1 stand for sizes not known yet.")
-    return found
+    return sizes
 
 
 class Parameter:
@@ -166,9 +166,9 @@ class Parameter:
 
     @shape.setter
     def shape(self, new_shape: tuple[int, ...]) -> None:
-        known = self._shape
-        if known is not None and not _fits(new_shape, known):
-            raise ShapeError(f"Parameter {self.name} has shape {known}, not {tuple(new_shape)}.",
+        declared = self._shape
+        if declared is not None and not _fits(new_shape, declared):
+            raise ShapeError(f"Parameter {self.name} has shape {declared}, not {tuple(new_shape)}.",
                              hint="the layer was made for a different number of features.")
         self._shape = tuple(int(size) for size in new_shape)
 
@@ -261,8 +261,8 @@ class Parameter:
     def _made(self, values: Array, ctx: Context) -> NDArray:
         """The array of dense values in the parameter's storage type; a row_sparse one holds all rows."""
         if self._stype == "row_sparse":
-            whole = RowSparse(values, np.arange(values.shape[0]), values.shape, check=False)
-            return wrap(device.onto(whole, require(ctx)), ctx)
+            rows = RowSparse(values, np.arange(values.shape[0]), values.shape, check=False)
+            return wrap(device.onto(rows, require(ctx)), ctx)
         dense = wrap(to_device(values, require(ctx)), ctx)
         return dense if self._stype == "default" else dense.tostype(self._stype)
 
@@ -295,11 +295,11 @@ class Parameter:
             ctx = current_context()
         tracer = current() if ctx.device_type == "trace" else None
         wanted = ctx if tracer is None else tracer.ctx  # data(x.context), as blocks ask while they are traced
-        found = held.get(cpu(wanted.device_id) if wanted not in held and wanted.device_type in HOST else wanted)
-        if found is None:
+        values = held.get(cpu(wanted.device_id) if wanted not in held and wanted.device_type in HOST else wanted)
+        if values is None:
             raise InitializationError(f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized "
                                       f"on {', '.join(map(str, held))}.", hint="initialise it there: net.initialize(ctx=[…]).")
-        return found
+        return values
 
     def _explain_absence(self) -> None:
         if self._deferred is not None:
@@ -328,9 +328,9 @@ class Parameter:
             self._source.complete(self)
         meet(self)
         if ctx is not None:
-            found = self._arrays.get(ctx)
-            if found is not None:
-                return found
+            values = self._arrays.get(ctx)
+            if values is not None:
+                return values
         return self._of(self._arrays, ctx)
 
     # Programs ask these of MXNet's parameters: whether there are values, and whether there is a gradient.
@@ -407,7 +407,7 @@ class Parameter:
         with pause(train_mode=is_training()):
             part: RowSparseNDArray = F.sparse_retain(values, rows)
         if values._entry is not None:
-            node = CustomNode(lambda given: [F.sparse_retain(F.cast_storage(given[0], stype="row_sparse"), rows)],
+            node = CustomNode(lambda gradients: [F.sparse_retain(F.cast_storage(gradients[0], stype="row_sparse"), rows)],
                               (values._entry,), 1, values._ctx)
             part._entry = (node, 0)
         return part
@@ -500,8 +500,8 @@ class Parameter:
         for values in self._arrays.values():
             if values.stype == "row_sparse":
                 dense = np.array(data.asnumpy(), values.dtype)
-                whole = RowSparse(dense, np.arange(dense.shape[0]), dense.shape, check=False)
-                values._store.replace(device.onto(whole, values.context))
+                rows = RowSparse(dense, np.arange(dense.shape[0]), dense.shape, check=False)
+                values._store.replace(device.onto(rows, values.context))
             else:
                 values._receive(data)
 
@@ -604,10 +604,10 @@ class Parameter:
                                  hint="set cast_dtype=True to cast the dtype of saved params.")
 
 
-def _fits(shape: Shape, known: Shape | None) -> bool:
+def _fits(shape: Shape, declared: Shape | None) -> bool:
     """Whether a shape is one whose unknown sizes are 0 or -1."""
-    return known is not None and len(known) == len(shape) and all(
-        ours in (0, -1, theirs) for ours, theirs in zip(known, shape, strict=True))
+    return declared is not None and len(declared) == len(shape) and all(
+        ours in (0, -1, theirs) for ours, theirs in zip(declared, shape, strict=True))
 
 
 def _listed(contexts: Iterable[Context]) -> str:

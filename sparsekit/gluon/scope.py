@@ -39,8 +39,9 @@ class Scope(Scoped):
             prefix = f"{hint}{count}_"
         parent = scope._block()
         prefix_in_parent = parent.params.prefix + prefix
-        made = ParameterDict(prefix_in_parent, parent.params._shared) if params is None else ParameterDict(params.prefix, params)
-        return parent.prefix + prefix, made
+        parameters = (ParameterDict(prefix_in_parent, parent.params._shared) if params is None
+                      else ParameterDict(params.prefix, params))
+        return parent.prefix + prefix, parameters
 
     def _before(self) -> tuple[Any, int]:
         return getattr(Scope._current, "value", None), len(current_names()._stack())

@@ -62,7 +62,7 @@ class TrainerServers:
             parameter._source = self
 
     def _may_sum_only(self) -> None:
-        if any(one.stype != "default" or one.grad_stype != "default" for one in self._trainer._params):
+        if any(parameter.stype != "default" or parameter.grad_stype != "default" for parameter in self._trainer._params):
             raise ParameterError("Cannot set update_on_kvstore=False on a dist kvstore when sparse parameters or gradients are "
                                  "present.", hint="leave update_on_kvstore out.")
         if "async" in self._store.type:
@@ -77,16 +77,18 @@ class TrainerServers:
         InitializationError
             If a parameter has no values, and ``all_of_them`` must have.
         """
-        absent = next((one for one in self._trainer._params if not one._arrays), None) if all_of_them else None
+        absent = next((parameter for parameter in self._trainer._params if not parameter._arrays), None) if all_of_them else None
         if absent is not None:
             raise InitializationError(f"Parameter '{absent.name}' has no values yet.",
                                       hint="say its shape, or call the network on a batch before kv.resume().")
-        new = [(number, one) for number, one in enumerate(self._trainer._params) if number not in self._known and one._arrays]
+        new = [(number, parameter) for number, parameter in enumerate(self._trainer._params)
+               if number not in self._known and parameter._arrays]
         if not new:
             return
         with pause():
-            self._store.init([number for number, _ in new], [next(iter(one._arrays.values())).detach() for _, one in new])
-            dense = [(number, list(one._arrays.values())) for number, one in new if one.stype == "default"]
+            self._store.init([number for number, _ in new],
+                             [next(iter(parameter._arrays.values())).detach() for _, parameter in new])
+            dense = [(number, list(parameter._arrays.values())) for number, parameter in new if parameter.stype == "default"]
             self._store.pull([number for number, _ in dense], [arrays for _, arrays in dense])
         self._known.update(number for number, _ in new)
 
@@ -102,11 +104,11 @@ class TrainerServers:
 
     def _push(self, pending: Sequence[Pending]) -> None:
         fresh = {index for index, _, _ in pending}
-        trained = [(index, one) for index, one in enumerate(self._trainer._params) if one._grad_req != "null"]
+        trained = [(index, parameter) for index, parameter in enumerate(self._trainer._params) if parameter._grad_req != "null"]
         with UpdateLane():
             self._store.push([index for index, _ in trained],
-                             [one.list_grad() if index in fresh else [_nothing(one)] for index, one in trained])
-            dense = [(index, list(one._arrays.values())) for index, one in trained if one.stype == "default"]
+                             [parameter.list_grad() if index in fresh else [_nothing(parameter)] for index, parameter in trained])
+            dense = [(index, list(parameter._arrays.values())) for index, parameter in trained if parameter.stype == "default"]
             self._store.pull([index for index, _ in dense], [arrays for _, arrays in dense])
 
     def sum_gradients(self) -> None:
@@ -115,7 +117,8 @@ class TrainerServers:
         self._skips = not self._store._begins_step(self)
         if self._skips:
             return
-        trained = [(index, one.list_grad()) for index, one in enumerate(self._trainer._params) if one._grad_req != "null"]
+        trained = [(index, parameter.list_grad()) for index, parameter in enumerate(self._trainer._params)
+                   if parameter._grad_req != "null"]
         with UpdateLane():
             self._store.pushpull([index for index, _ in trained], [gradients for _, gradients in trained])
 
@@ -136,7 +139,7 @@ class TrainerServers:
         trainer = self._trainer
         if self.update:
             return None
-        return [[one.data().asnumpy() if one._arrays else None for one in trainer._params], trainer._states()]
+        return [[parameter.data().asnumpy() if parameter._arrays else None for parameter in trainer._params], trainer._states()]
 
     def _take_kept(self, state: list[Any]) -> None:  # Any: as above
         """Go on from what a snapshot has."""
@@ -170,8 +173,8 @@ class TrainerServers:
 
     def _take(self, parameter: Parameter, rows: Array, values: Array) -> None:
         """Write rows to the arrays of a parameter, which store all rows."""
-        for context, one in parameter._arrays.items():
-            store: Any = one._store
+        for context, weight in parameter._arrays.items():
+            store: Any = weight._store
             moved: Any = device.onto(RowSparse(values, rows, parameter.shape, check=False), context)
             with device.current(context):
                 store.data[moved.indices] = moved.data

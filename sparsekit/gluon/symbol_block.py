@@ -63,12 +63,12 @@ class SymbolBlock(HybridBlock):
         super().__init__(prefix="")
         self._prefix, self._name, self._params = "", "symbolblock", ParameterDict("", params)
         several = list(inputs) if isinstance(inputs, Symbol) and len(inputs) > 1 else _alone(inputs)
-        given, self._in_format = flatten(several, Symbol, "inputs")
-        made, self._out_format = flatten(_alone(outputs), Symbol, "outputs")
-        if len(made) == 1 and len(made[0]) > 1:
-            _, self._out_format = flatten(list(made[0]), Symbol, "outputs")
-        self._symbol = made[0] if len(made) == 1 else Group(made)
-        self._inputs = [self._check_input(one) for one in given]
+        input_symbols, self._in_format = flatten(several, Symbol, "inputs")
+        output_symbols, self._out_format = flatten(_alone(outputs), Symbol, "outputs")
+        if len(output_symbols) == 1 and len(output_symbols[0]) > 1:
+            _, self._out_format = flatten(list(output_symbols[0]), Symbol, "outputs")
+        self._symbol = output_symbols[0] if len(output_symbols) == 1 else Group(output_symbols)
+        self._inputs = [self._check_input(variable) for variable in input_symbols]
         if len(set(self._inputs)) < len(self._inputs):
             raise ParameterError(f"Inputs must have different names, got {', '.join(self._inputs)}.",
                                  hint="name each variable once.")
@@ -76,10 +76,10 @@ class SymbolBlock(HybridBlock):
         self._make_parameters()
 
     @staticmethod
-    def _check_input(one: Symbol) -> str:
-        node, _ = one._entries[0]
-        if len(one) != 1 or node.call is not None:
-            raise ParameterError(f"Input symbols must be variable, but {one} is an output of operators.",
+    def _check_input(variable: Symbol) -> str:
+        node, _ = variable._entries[0]
+        if len(variable) != 1 or node.call is not None:
+            raise ParameterError(f"Input symbols must be variable, but {variable} is an output of operators.",
                                  hint="mx.sym.Variable makes one; its name is what counts.")
         return node.name
 
@@ -132,13 +132,13 @@ class SymbolBlock(HybridBlock):
         DataFileError
             If a file is missing or damaged.
         """
-        made = symbol.load(symbol_file)
+        outputs = symbol.load(symbol_file)
         names = [input_names] if isinstance(input_names, str) else list(input_names)
-        unknown = [name for name in names if name not in made.list_inputs()]
+        unknown = [name for name in names if name not in outputs.list_inputs()]
         if unknown:
             raise ParameterError(f"{symbol_file} has no variable named {unknown[0]!r}.",
-                                 hint=f"it has {', '.join(made.list_inputs()[:8])}.")
-        block = SymbolBlock(made, [symbol.var(name) for name in names])
+                                 hint=f"it has {', '.join(outputs.list_inputs()[:8])}.")
+        block = SymbolBlock(outputs, [symbol.var(name) for name in names])
         if param_file is not None:
             block.collect_params().load(param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved")
         return block
@@ -154,10 +154,10 @@ class SymbolBlock(HybridBlock):
             raise ShapeError(f"{len(items)} inputs were given in another structure than {', '.join(self._inputs)}.",
                              hint="give arrays in the structure of `inputs`.")
         if kind is Symbol:
-            made = list(self._symbol(**dict(zip(self._inputs, items, strict=True))))
+            results = list(self._symbol(**dict(zip(self._inputs, items, strict=True))))
         else:
-            made = self._compute(items)
-        return restore(self._out_format, made)
+            results = self._compute(items)
+        return restore(self._out_format, results)
 
     def _compute(self, items: list[NDArray]) -> list[NDArray]:
         ctx = items[0]._ctx

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["as_held", "export", "flatten", "forward", "graph", "holds_symbols", "infer_shapes", "trace"]
 
 
-def flatten(value: object, kind: type, what: str) -> tuple[list[Any], Any]:
+def flatten(value: object, kind: type, label: str) -> tuple[list[Any], Any]:
     """Flatten nested lists: return their items and their structure.
 
     Raises
@@ -39,17 +39,17 @@ def flatten(value: object, kind: type, what: str) -> tuple[list[Any], Any]:
     DTypeError
         If it holds anything else.
     """
-    found: list[Any] = []
+    items: list[Any] = []
     try:
-        return found, nested.flatten(value, kind, found)
+        return items, nested.flatten(value, kind, items)
     except nested.Opaque as error:
-        raise DTypeError(f"{what} has a {error} where a {kind.__name__} is expected.",
+        raise DTypeError(f"{label} has a {error} where a {kind.__name__} is expected.",
                          hint=f"give {kind.__name__}s, or lists of them.") from None
 
 
 def holds_symbols(value: object) -> bool:
     """Whether there is a symbol among arguments that may be lists."""
-    return any(isinstance(one, Symbol) for one in nested.leaves(value))
+    return any(isinstance(leaf, Symbol) for leaf in nested.leaves(value))
 
 
 class _Way(threading.local):
@@ -72,8 +72,8 @@ def as_held(x: object) -> bool:
 def _variable_of(parameter: Parameter) -> Symbol:
     if parameter._is_transposed and _way.as_held:
         return symbol.var(parameter.name, shape=parameter.shape, dtype=parameter.dtype)
-    found: Symbol = parameter.var()
-    return found
+    variable: Symbol = parameter.var()
+    return variable
 
 
 def forward(block: HybridBlock, *args: object) -> object:
@@ -91,28 +91,28 @@ def infer_shapes(block: HybridBlock, args: tuple[Any, ...]) -> None:
     ShapeError
         If they do not follow from the inputs, or the block does not run on symbols.
     """
-    own = {one.name: one for one in (*block._reg_params.values(), *block.params.values())}
+    own = {own_parameter.name: own_parameter for own_parameter in (*block._reg_params.values(), *block.params.values())}
     unknown = [name for name, parameter in own.items() if not shape_is_known(parameter.shape)]
     inputs: dict[str, Any] = {}
     try:
-        made = forward(block, *_replaced(args, inputs))
-        heads = _heads(made)
+        result = forward(block, *_replaced(args, inputs))
+        heads = _heads(result)
     except SparsekitError as error:
         raise _not_inferred(block, unknown, str(error)) from error
     except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError) as error:
         raise _not_inferred(block, unknown, f"hybrid_forward does not run on symbols: {type(error).__name__}: {error}") from error
-    known = {name: from_user(parameter._outer_shape, name, zero_is_unknown=True)
-             for name, parameter in _all_parameters(block).items()}
-    known |= {name: tuple(array.shape) for name, array in inputs.items()}
+    known_shapes = {name: from_user(parameter._outer_shape, name, zero_is_unknown=True)
+                    for name, parameter in _all_parameters(block).items()}
+    known_shapes |= {name: tuple(array.shape) for name, array in inputs.items()}
     leaves = [node for node in order(heads) if node.call is None]
     # Arrays that are added broadcast and symbols do not, so that an operator may fail here that will not on arrays.
-    shapes = shapes_of(heads, {node: known[node.name] for node in leaves if node.name in known}, lenient=True)
-    found = {node.name: shapes.get((node, 0)) for node in leaves}
-    missing = [name for name in unknown if not complete(found.get(name))]
+    shapes = shapes_of(heads, {node: known_shapes[node.name] for node in leaves if node.name in known_shapes}, lenient=True)
+    inferred = {node.name: shapes.get((node, 0)) for node in leaves}
+    missing = [name for name in unknown if not complete(inferred.get(name))]
     if missing:
         raise _not_inferred(block, missing, "they do not follow from the inputs and the operators, or no operator uses them")
     for name in unknown:
-        own[name]._learn(to_user(found[name]))
+        own[name]._learn(to_user(inferred[name]))
 
 
 def _not_inferred(block: HybridBlock, unknown: list[str], why: str) -> ShapeError:
@@ -128,22 +128,22 @@ def _replaced(value: object, inputs: dict[str, Any]) -> Any:
     if isinstance(value, dict):
         return {name: _replaced(item, inputs) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        made = [_replaced(item, inputs) for item in value]
-        return made if isinstance(value, list) else type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+        items = [_replaced(item, inputs) for item in value]
+        return items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return value
 
 
-def _heads(made: object) -> list[Any]:
+def _heads(result: object) -> list[Any]:
     """The entries of all symbols among the results."""
-    if isinstance(made, Symbol):
-        return list(made._entries)
-    items = made.values() if isinstance(made, dict) else made if isinstance(made, (list, tuple)) else ()
+    if isinstance(result, Symbol):
+        return list(result._entries)
+    items = result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else ()
     return [entry for item in items for entry in _heads(item)]
 
 
 def _all_parameters(block: HybridBlock) -> dict[str, Any]:
     """By their names; of blocks in lists and dicts of one's own too, which ``collect_params`` would warn of."""
-    return {one.name: one for one in block._collect_params_with_prefix().values()} | dict(block.params.items())
+    return {parameter.name: parameter for parameter in block._collect_params_with_prefix().values()} | dict(block.params.items())
 
 
 def _inputs_of(block: Block) -> int:
@@ -155,9 +155,9 @@ def _inputs_of(block: Block) -> int:
         called, skipped = kind.forward, 1
     else:
         called, skipped = kind.hybrid_forward, 2  # self, and F
-    named = [one for one in list(inspect.signature(called).parameters.values())[skipped:]
-             if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    return max(1, sum(one.default is one.empty and one.name not in block._reg_params for one in named))
+    named = [parameter for parameter in list(inspect.signature(called).parameters.values())[skipped:]
+             if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)]
+    return max(1, sum(parameter.default is parameter.empty and parameter.name not in block._reg_params for parameter in named))
 
 
 def trace(block: Block) -> Symbol:
@@ -178,14 +178,14 @@ def trace(block: Block) -> Symbol:
         names = ["data"] if count == 1 else [f"data{place}" for place in range(count)]
     inputs = [symbol.Variable(name) for name in names]
     try:
-        made = block(*(inputs if arguments is None else nested.restore((tuple, arguments), inputs)))
+        result = block(*(inputs if arguments is None else nested.restore((tuple, arguments), inputs)))
     except SparsekitError:
         raise
     except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError) as error:
         raise UnsupportedError(f"{block.name} does not run on {len(inputs)} symbols, {', '.join(names)}: {type(error).__name__}: "
                                f"{error}.", hint="hybrid_forward must compute with operators of F only; hybridize() "
                                "and call the block once if it takes another number of inputs.") from error
-    outputs, _ = flatten(made, Symbol, f"The result of {block.name}")
+    outputs, _ = flatten(result, Symbol, f"The result of {block.name}")
     if not any(map(len, outputs)):
         raise UnsupportedError(f"{block.name} returns no arrays, and a symbol needs outputs.",
                                hint="return the results from hybrid_forward.")
@@ -203,33 +203,33 @@ def _last_array(structure: int | tuple[Any, ...]) -> int:
     return max(map(_last_array, structure), default=0) if isinstance(structure, tuple) and structure[:1] != (None,) else 0
 
 
-def graph(block: HybridBlock, given: tuple[Any, ...]) -> Any:  # Any: a figure, which is above this
+def graph(block: HybridBlock, facts_of_inputs: tuple[Any, ...]) -> Any:  # Any: a figure, which is above this
     """The display of a block's graph, with what its parameters and the caller say of arrays."""
     _way.as_held = True
     try:
-        made = trace(block)
+        outputs = trace(block)
     finally:
         _way.as_held = False
     parameters = block.collect_params()
-    leaves = [node for node in order(made._entries) if node.call is None]
+    leaves = [node for node in order(outputs._entries) if node.call is None]
     inputs = sorted((node for node in leaves if node.name not in parameters), key=lambda node: (len(node.name), node.name))
-    if len(given) > len(inputs):
-        raise ParameterError(f"{block.name} was given {len(given)} inputs, and takes {len(inputs)}.",
+    if len(facts_of_inputs) > len(inputs):
+        raise ParameterError(f"{block.name} was given {len(facts_of_inputs)} inputs, and takes {len(inputs)}.",
                              hint=f"they are {', '.join(node.name for node in inputs)}.")
-    facts = dict(zip(inputs, given, strict=False))
-    known = {node: parameters[node.name] for node in leaves if node.name in parameters}
-    for node, parameter in known.items():
+    facts = dict(zip(inputs, facts_of_inputs, strict=False))
+    parameter_of = {node: parameters[node.name] for node in leaves if node.name in parameters}
+    for node, parameter in parameter_of.items():
         facts[node] = (tuple(parameter.shape or ()), parameter.dtype, parameter.stype) if parameter.shape else (
             parameter.dtype, parameter.stype)
-    trained = {node: parameter.grad_stype for node, parameter in known.items() if parameter.grad_req != "null"}
-    return figure(made._entries, facts, gradients=trained)
+    trained = {node: parameter.grad_stype for node, parameter in parameter_of.items() if parameter.grad_req != "null"}
+    return figure(outputs._entries, facts, gradients=trained)
 
 
 def export(block: HybridBlock, path: str | Path, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
     """Write a block's symbol and its parameters."""
     whole("epoch", epoch, hint="it is part of the file's name.")
-    made = trace(block)
-    arguments, states = set(made.list_arguments()), set(made.list_auxiliary_states())
+    outputs = trace(block)
+    arguments, states = set(outputs.list_arguments()), set(outputs.list_auxiliary_states())
     arrays = {}
     for name, parameter in block.collect_params().items():
         if name in arguments or name in states:
@@ -237,6 +237,6 @@ def export(block: HybridBlock, path: str | Path, epoch: int, remove_amp_cast: bo
         else:
             warn_user(f'Parameter "{name}" is not found in the graph.')
     files = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
-    made.save(files[0], remove_amp_cast)
+    outputs.save(files[0], remove_amp_cast)
     save_arrays(files[1], arrays)
     return files

@@ -174,10 +174,10 @@ class TrainStep:
         size = layouts[0].shape[0] if batch_size is None and layouts[0].shape else _size_of(arrays[0], batch_size)
         key = structure, *layouts
         with self._lock:
-            made = self._made.get(key)
-            if made is not None and (results := made.run(self._trainer, arrays, size)) is not None:
+            compiled = self._made.get(key)
+            if compiled is not None and (results := compiled.run(self._trainer, arrays, size)) is not None:
                 return results
-            if made is not None and made.may_run() and not any(map(_has_gradient, arrays)):
+            if compiled is not None and compiled.may_run() and not any(map(_has_gradient, arrays)):
                 del self._made[key]
                 self._runs[key] = BEFORE_LOWERING  # traced anew at once: a weight, a setting or a block has changed
             return self._step(key, arrays, structure, size)
@@ -196,14 +196,14 @@ class TrainStep:
             if len(self._made) >= REMEMBERED:
                 self._made.clear()
             try:
-                made, results = self._compiled(arrays, structure, size)
+                compiled, results = self._compiled(arrays, structure, size)
             except _Unfit as error:
                 lasting = str(error)
             else:
-                if made.whole.refused:
-                    self._reasons[key] = made.whole.refused
+                if compiled.step_program.refused:
+                    self._reasons[key] = compiled.step_program.refused
                 else:
-                    self._made[key] = made
+                    self._made[key] = compiled
                 return results
         if self._strict and (why or lasting):
             raise UnsupportedError(f"This training step cannot be compiled: {why or lasting}.",
@@ -218,11 +218,11 @@ class TrainStep:
     # Any: as ``_step``
     def _ordinary(self, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> object:  # object: as above
         with autograd.record():
-            made, found = self._computed(arrays, structure)
-        made[0].backward()
+            arrays_of_result, structure_of_result = self._computed(arrays, structure)
+        arrays_of_result[0].backward()
         self._clip(size)
         self._trainer.step(size)
-        return restore(found, [one.detach() for one in made])
+        return restore(structure_of_result, [array.detach() for array in arrays_of_result])
 
     # Any: as ``_step``
     def _computed(self, arrays: Sequence[NDArray], structure: tuple[Any, Any]) -> tuple[list[NDArray], Any]:
@@ -231,21 +231,21 @@ class TrainStep:
         output = self._net(*data) if isinstance(data, list) else self._net(data)
         if self._loss is not None:
             output = self._loss(output, *label) if isinstance(label, list) else self._loss(output, label)
-        made: list[NDArray] = []
-        what = f"what {self._net.name if self._loss is None else self._loss.name} returns"
+        results: list[NDArray] = []
+        asked = f"what {self._net.name if self._loss is None else self._loss.name} returns"
         try:
-            found = flatten(output, NDArray, made, (type(None),))
+            shape = flatten(output, NDArray, results, (type(None),))
         except Opaque as error:
-            raise DTypeError(f"{what} must be the loss, or a tuple or list of arrays that begins with it, got {error}.",
+            raise DTypeError(f"{asked} must be the loss, or a tuple or list of arrays that begins with it, got {error}.",
                              hint="return the loss as an NDArray.") from None
         if not isinstance(output[0] if isinstance(output, (list, tuple)) and output else output, NDArray):
-            raise DTypeError(expected(what, "the loss, or a tuple or list of arrays that begins with it", output),
+            raise DTypeError(expected(asked, "the loss, or a tuple or list of arrays that begins with it", output),
                              hint="return the loss first.")
-        return made, found
+        return results, shape
 
     def _clip(self, size: int) -> None:
         if self._clip_norm is not None:
-            gradients = [one.grad() for one in self._trainer._params if one._grad_req != "null"]
+            gradients = [parameter.grad() for parameter in self._trainer._params if parameter._grad_req != "null"]
             clip_global_norm(gradients, self._clip_norm * size)
 
     def _against(self) -> str:
@@ -270,7 +270,7 @@ class TrainStep:
     def _compiled(self, arrays: Sequence[NDArray], structure: tuple[Any, Any], size: int) -> tuple[_Made, Any]:
         """Make this step by a program of its own; ``refused`` of that says if it was the last."""
         trainer, count = self._trainer, len(arrays)
-        tracer, traced, found = self._traced(arrays, structure)
+        tracer, traced, shape = self._traced(arrays, structure)
         marks = Marks([self._net, *([] if self._loss is None else [self._loss]), *tracer.met, *trainer._params])
         owners = marks.owners()
         sources = [owners.get(id(source), source) for source in tracer.sources[count:]]
@@ -282,8 +282,8 @@ class TrainStep:
             operators: Any = load("sparsekit.ops.update.clip")  # Any: a module
             clip = operators.clip_factor, operators.scaled
         try:
-            clipped = [one._arrays[ctx] for one in trainer._params if one._grad_req != "null"]
-            whole = StepProgram(tracer, traced, held, variables, F, clip, clipped)
+            clipped = [parameter._arrays[ctx] for parameter in trainer._params if parameter._grad_req != "null"]
+            step_program = StepProgram(tracer, traced, held, variables, F, clip, clipped)
         except GradientError:
             raise
         except SparsekitError as error:
@@ -291,27 +291,27 @@ class TrainStep:
             if is_a_handlers(error, [rule for rule in rules if rule is not None]):
                 raise
             raise _Unfit(str(error)) from error
-        self._check_gradients(whole, count)
-        made = _Made(trainer, self._clip_norm, whole, marks, sources, held, found, count)
+        self._check_gradients(step_program, count)
+        compiled = _Made(trainer, self._clip_norm, step_program, marks, sources, held, shape, count)
         try:
-            return made, made.step(trainer, arrays, size)
+            return compiled, compiled.step(trainer, arrays, size)
         except Refused as error:
             raise _Unfit(str(error)) from error
 
-    def _check_gradients(self, whole: StepProgram, count: int) -> None:
+    def _check_gradients(self, step_program: StepProgram, count: int) -> None:
         """Raise ``_Unfit`` if a step that brings ``count`` arrays cannot be one program."""
-        inputs = [array._store.slot for array in whole.tracer.arrays]
-        if not any(slot is not None for slot in whole.gradients):
+        inputs = [array._store.slot for array in step_program.tracer.arrays]
+        if not any(slot is not None for slot in step_program.gradients):
             raise _Unfit("no gradient flows to the parameters")
-        if whole.outputs[0] in inputs:
+        if step_program.outputs[0] in inputs:
             raise _Unfit("the loss is one of the arrays that it is computed from")
-        if set(whole.outputs) & set(inputs[count:]):
+        if set(step_program.outputs) & set(inputs[count:]):
             raise _Unfit("a result is an array of the net, not computed from the batch")
-        gradients = dict(zip(map(id, whole.held), whole.gradients[count:], strict=True))
+        gradients = dict(zip(map(id, step_program.held), step_program.gradients[count:], strict=True))
         for parameter in self._trainer._params:
-            if parameter._grad_req != "null" and gradients.get(id(parameter._arrays.get(whole.ctx))) is None:
+            if parameter._grad_req != "null" and gradients.get(id(parameter._arrays.get(step_program.ctx))) is None:
                 raise _Unfit(f"no gradient flows to {parameter.name}")
-        for variable, slot in zip(whole.variables, whole.gradients[count:], strict=True):
+        for variable, slot in zip(step_program.variables, step_program.gradients[count:], strict=True):
             if slot is not None and variable is not None and variable.grad_req != "write":
                 raise _Unfit("the gradient of an array is added up or dropped")
 
@@ -324,12 +324,13 @@ class TrainStep:
         try:
             state.recording = state.training = True
             with tracer.at_work():
-                given: list[Any] = [tracer.lift(array, object()) for array in arrays]  # Any: traced arrays
-                made, found = self._computed(given, structure)
+                traced: list[Any] = [tracer.lift(array, object()) for array in arrays]  # Any: traced arrays
+                results, shape = self._computed(traced, structure)
                 if tracer.refused is not None:
                     raise tracer.refused
-                lifted: list[Any] = [one if one._ctx is TRACE else tracer.lift(one) for one in made]  # Any: traced arrays
-            return tracer, [lifted[0], *[one.detach() for one in lifted[1:]]], found
+                lifted: list[Any] = [result if result._ctx is TRACE else tracer.lift(result)
+                                     for result in results]  # Any: traced arrays
+            return tracer, [lifted[0], *[output.detach() for output in lifted[1:]]], shape
         except TracingError as error:
             raise _Unfit(error.message) from error
         finally:
@@ -388,17 +389,18 @@ class TrainStep:
             result = self(data, label, batch_size)
             differs = first_difference((result, self._trainer), (wanted, trainer))
             key = structure, *[array._layout for array in arrays]
-            made = self._made.get(key)
-            if made is None:
+            compiled = self._made.get(key)
+            if compiled is None:
                 return Verification(result, differs, self._reasons.get(key) or self._against() or _NOT_YET)
-            return Verification(result, differs, differs and self._kept(made, arrays, structure))
+            return Verification(result, differs, differs and self._kept(compiled, arrays, structure))
 
-    def _kept(self, made: _Made, arrays: Sequence[NDArray], structure: tuple[Any, Any]) -> str:  # Any: as above
+    def _kept(self, compiled: _Made, arrays: Sequence[NDArray], structure: tuple[Any, Any]) -> str:  # Any: as above
         """What a step has kept from when it was traced that would be something else now."""
         before = rng.states()
         try:
             tracer, results, _ = self._traced(arrays, structure)
-            return kept_from_trace(made.whole, tracer, [one._store.slot for one in results], len(arrays)) or UNKNOWN
+            return kept_from_trace(compiled.step_program, tracer, [result._store.slot for result in results],
+                                   len(arrays)) or UNKNOWN
         except _Unfit as error:
             return f"it could not be traced now: {error}"
         finally:
@@ -414,12 +416,12 @@ class TrainStep:
             ``reason``.  The reason is empty for operators in the table.  A step that is not compiled at all has one row, whose
             ``op`` is empty.
         """
-        rows = [{"pass": name, "op": op, "reason": reason} for made in self._made.values()
-                for name, op, reason in made.whole.reasons]
-        whole = [*self._reasons.values(), *[why for why in (self._against(),) if why]]
-        if not rows and not whole:
-            whole = [_NOT_YET]
-        return rows + [{"pass": "", "op": "", "reason": why} for why in whole]
+        rows = [{"pass": name, "op": op, "reason": reason} for compiled in self._made.values()
+                for name, op, reason in compiled.step_program.reasons]
+        reasons = [*self._reasons.values(), *[why for why in (self._against(),) if why]]
+        if not rows and not reasons:
+            reasons = [_NOT_YET]
+        return rows + [{"pass": "", "op": "", "reason": why} for why in reasons]
 
 
 #: What an array is recorded as, or None.
@@ -457,20 +459,21 @@ class _Made:
     """A step that is a program, and what it was traced with."""
 
     # Any: parameters and arrays; a structure as ``flatten`` gives it
-    def __init__(self, trainer: Trainer, clip_norm: float | None, whole: StepProgram, marks: Marks, sources: Sequence[Any],
-                 held: Sequence[NDArray], structure: Hashable, given: int) -> None:
-        self.clip_norm, self.whole, self.marks, self.structure = clip_norm, whole, marks, structure
+    def __init__(self, trainer: Trainer, clip_norm: float | None, step_program: StepProgram, marks: Marks, sources: Sequence[Any],
+                 held: Sequence[NDArray], structure: Hashable, batch_arrays: int) -> None:
+        self.clip_norm, self.step_program, self.marks, self.structure = clip_norm, step_program, marks, structure
         self.parameters: list[tuple[Any, NDArray]] = [  # Any: parameters
             (source, array) for source, array in zip(sources, held, strict=True) if hasattr(source, "_arrays")]
-        self.entries = (*[None] * given, *[array._entry for array in held])
+        self.entries = (*[None] * batch_arrays, *[array._entry for array in held])
         self.held = list(held)
-        self.ctx = whole.ctx
-        self.trained = [(index, one) for index, one in enumerate(trainer._params) if one._grad_req != "null"]
+        self.ctx = step_program.ctx
+        self.trained = [(index, parameter) for index, parameter in enumerate(trainer._params) if parameter._grad_req != "null"]
         self.factors = self._factors()
         self.mark: object = None
         #: The size of the last batch, and what ``changes.settings`` was, if that tells of each change of the updates' numbers.
         self.size, self.settings = -1, object()
-        self.compiled = CompiledStep(whole, trainer._updaters[0], {index: one.name for index, one in self.trained})
+        self.compiled = CompiledStep(step_program, trainer._updaters[0],
+                                     {index: parameter.name for index, parameter in self.trained})
         #: Variables, what writes their gradients, and their indices in the optimizer, or None.
         self._writers: list[tuple[Variable, Callable[[Variable], None], int | None]] = []
 
@@ -508,7 +511,7 @@ class _Made:
             trainer._divide_by(size)
             settings = changes.settings
             if self.clip_norm is not None:
-                self.whole.limit(self.clip_norm * size)
+                self.step_program.limit(self.clip_norm * size)
         results = self.compiled(arrays, self._update, self.factors, same, self._note_gradients)
         if not same and self.compiled.marks_changes:
             self.size = size
@@ -518,13 +521,13 @@ class _Made:
     def _note_gradients(self, computed: bool, lost: bool) -> None:
         """Have variables know what writes their gradients, or that these are lost."""
         if not self._writers:
-            index_of = {id(one._arrays[self.ctx]): index for index, one in self.trained}
-            self._writers = [(variable, write, index_of.get(id(one))) for one, variable, write in self.whole.writers]
+            index_of = {id(parameter._arrays[self.ctx]): index for index, parameter in self.trained}
+            self._writers = [(variable, write, index_of.get(id(array))) for array, variable, write in self.step_program.writers]
         if computed:
-            whole = self.whole
-            waiting = self.compiled.keys[whole.updated:]  # for their updates, if the step has failed
+            step_program = self.step_program
+            waiting = self.compiled.keys[step_program.updated:]  # for their updates, if the step has failed
             for variable, write, index in self._writers:
-                variable.late, variable.fresh = write, index is None or not whole.updating or index in waiting
+                variable.late, variable.fresh = write, index is None or not step_program.updating or index in waiting
         elif lost:
             for variable, write, _ in self._writers:
                 if variable.late is write:

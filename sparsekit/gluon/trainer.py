@@ -20,6 +20,7 @@ from ..kvstore import create as create_kvstore
 from ..kvstore.kvstore import read_states
 from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer, Updater, create
+from ..optimizer.optimizer import arguments_of
 from ..optimizer.updater import UpdateLane
 from .parameter import Parameter, ParameterDict
 from .servers import TrainerServers
@@ -126,7 +127,7 @@ class Trainer:
         if isinstance(optimizer, Optimizer) and optimizer_params:
             raise ParameterError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str.",
                                  hint="give them when making the optimizer.")
-        self._optimizer = create(optimizer, **(optimizer_params or {}))
+        self._optimizer = create(optimizer, **arguments_of(optimizer_params or {}))
         self._optimizer.param_dict = dict(enumerate(self._params))
         self._updaters: list[Updater] = []
         if self._update_on_kvstore:
@@ -141,13 +142,13 @@ class Trainer:
         """The contexts of the first parameter, which must be those of all."""
         contexts: list[Context] = []
         for parameter in self._params:
-            found = parameter.list_ctx()
-            if contexts and found != contexts:
+            own_contexts = parameter.list_ctx()
+            if contexts and own_contexts != contexts:
                 raise InitializationError(
                     f"All Parameters must be initialized on the same set of contexts, but Parameter {parameter.name} is "
-                    f"initialized on {', '.join(map(str, found))} while previous Parameters are initialized on "
+                    f"initialized on {', '.join(map(str, own_contexts))} while previous Parameters are initialized on "
                     f"{', '.join(map(str, contexts))}.", hint="call collect_params().reset_ctx(ctx).")
-            contexts = found
+            contexts = own_contexts
         return contexts
 
     # the store
@@ -156,8 +157,8 @@ class Trainer:
         """Choose the store, and whether it or the contexts make the step."""
         asked, update = self._kvstore_params["kvstore"], self._kvstore_params["update_on_kvstore"]
         if isinstance(asked, str):
-            made = create_kvstore(asked)
-            self._kvstore = made if len(self._contexts) > 1 or isinstance(made, DistKVStore) else None
+            store = create_kvstore(asked)
+            self._kvstore = store if len(self._contexts) > 1 or isinstance(store, DistKVStore) else None
         elif asked is None or isinstance(asked, KVStoreBase):
             self._kvstore = asked
         else:
@@ -173,7 +174,7 @@ class Trainer:
             self._servers = TrainerServers(self, self._kvstore, update)
             self._update_on_kvstore = self._servers.update
             return
-        sparse_gradients = any(one.grad_stype != "default" and one.stype == "default" for one in self._params)
+        sparse_gradients = any(parameter.grad_stype != "default" and parameter.stype == "default" for parameter in self._params)
         wanted = not sparse_gradients if update is None else update
         able = self._kvstore.is_capable(KVStoreBase.OPTIMIZER)
         if update and not able:
@@ -304,7 +305,7 @@ class Trainer:
         StaleGradientError
             If a gradient is not new; nothing has been changed then.
         """
-        found = []
+        pending = []
         for index, parameter in enumerate(self._params):
             if parameter._grad_req == "null":
                 continue
@@ -321,8 +322,8 @@ class Trainer:
                     raise _stale(parameter, values)
                 pairs.append((variable, values))
             if fresh:
-                found.append((index, parameter, pairs))
-        return found
+                pending.append((index, parameter, pairs))
+        return pending
 
     def _update(self, ignore_stale_grad: bool) -> None:
         """A step on every context."""

@@ -47,16 +47,16 @@ class _Updates(RepeatedStep["Trainer", "Sequence[Pending]"]):
         return done
 
     def _program(self, updater: Updater, trainer: Trainer, pending: Sequence[Pending]) -> CompiledStep:
-        whole = load("sparsekit.core.step_program").StepProgram(Tracer(trainer._contexts[0], False))
-        return CompiledStep(whole, updater, {index: parameter.name for index, parameter, _ in pending})
+        step_program = load("sparsekit.core.step_program").StepProgram(Tracer(trainer._contexts[0], False))
+        return CompiledStep(step_program, updater, {index: parameter.name for index, parameter, _ in pending})
 
     def _made(self, step: CompiledStep, trainer: Trainer, pending: Sequence[Pending]) -> bool:
         if step is self.step and not all(map(operator.is_, _objects(pending), self._known)):
             return False
 
         def after(computed: bool, lost: bool) -> None:
-            done = step.keys[:step.whole.updated]
-            for index, _, pairs in pending if step.whole.updating else ():
+            done = step.keys[:step.step_program.updated]
+            for index, _, pairs in pending if step.step_program.updating else ():
                 if len(done) == len(step.keys) or index in done:
                     pairs[0][0].fresh = False
 
@@ -64,7 +64,7 @@ class _Updates(RepeatedStep["Trainer", "Sequence[Pending]"]):
 
 
 def _objects(pending: Sequence[Pending]) -> list[Any]:  # Any: as in ``_Updates``
-    return [one for _, _, pairs in pending for one in (*pairs[0], pairs[0][0].grad)]
+    return [item for _, _, pairs in pending for item in (*pairs[0], pairs[0][0].grad)]
 
 
 def _update(updater: Updater, pending: Sequence[Pending]) -> None:
@@ -91,12 +91,12 @@ class CompiledUpdates:
         indices = tuple([index for index, _, _ in pending])
         if not indices or reason_against(trainer.optimizer, True, trainer._contexts[0].device_type):
             return False
-        found = self._known.get(indices)
-        if found is None:
+        updates = self._known.get(indices)
+        if updates is None:
             if len(self._known) >= REMEMBERED:
                 return False
-            found = self._known[indices] = _Updates()
+            updates = self._known[indices] = _Updates()
         if hooks.sink is None:
-            return found.make(trainer, pending)
+            return updates.make(trainer, pending)
         with UpdateLane():
-            return found.make(trainer, pending)
+            return updates.make(trainer, pending)

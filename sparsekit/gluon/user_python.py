@@ -24,12 +24,12 @@ _WHAT = {"forward": "overrides forward", "__call__": "overrides __call__",
 
 def is_ours(function: object) -> bool:
     """Whether a function or method is defined in this library, and all that it wraps and is wrapped by."""
-    one = getattr(function, "__func__", function)
-    while one is not None:
-        variables = getattr(one, "__globals__", None)
+    wrapped = getattr(function, "__func__", function)
+    while wrapped is not None:
+        variables = getattr(wrapped, "__globals__", None)
         if variables is None or str(variables.get("__name__")).partition(".")[0] != _OURS:
             return False
-        one = getattr(one, "__wrapped__", None)
+        wrapped = getattr(wrapped, "__wrapped__", None)
     return True
 
 
@@ -48,4 +48,4 @@ def reason_in(blocks: Iterable[Block]) -> str:
 
     Blocks in lists and objects are not children and are not found here.  A trace that calls one of them stops.
     """
-    return next((reason for block in blocks for one in with_children(block) if (reason := reason_of(one))), "")
+    return next((reason for block in blocks for descendant in with_children(block) if (reason := reason_of(descendant))), "")

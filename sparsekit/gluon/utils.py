@@ -72,11 +72,11 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
     if num_slice < 1 or size < num_slice:
         raise ShapeError(f"A batch of shape {data.shape} cannot be cut in {num_slice} parts along axis {batch_axis}.",
                          hint="give as many samples as there are parts, or more.")
-    each, more = divmod(size, num_slice)
-    if even_split and more:
+    each, remainder = divmod(size, num_slice)
+    if even_split and remainder:
         raise ShapeError(f"data with shape {data.shape} cannot be evenly split into {num_slice} slices along axis "
                          f"{batch_axis}.", hint=f"use a batch size that is a multiple of {num_slice}, or even_split=False.")
-    ends = [0, *itertools.accumulate(each + (number < more) for number in range(num_slice))]
+    ends = [0, *itertools.accumulate(each + (number < remainder) for number in range(num_slice))]
     if batch_axis == 0:
         return [data[start:end] for start, end in itertools.pairwise(ends)]
     return [F.slice_axis(data, axis=batch_axis, begin=start, end=end) for start, end in itertools.pairwise(ends)]
@@ -181,10 +181,10 @@ def refuse_foreign(name: str, values: Iterable[object]) -> None:
             raise _foreign(name, value, "mx.nd.array(numpy.asarray(x))", "")
 
 
-def _foreign(name: str, value: object, line: str, more: str) -> DTypeError:
+def _foreign(name: str, value: object, line: str, advice: str) -> DTypeError:
     kind, shape = type(value), tuple(getattr(value, "shape", ()))
     return DTypeError(f"{name} takes NDArrays, and was given a {kind.__module__.partition('.')[0]} {kind.__name__} of shape "
-                      f"{shape}.", hint=f"pass {line}{more}; make it once, outside the loop.")
+                      f"{shape}.", hint=f"pass {line}{advice}; make it once, outside the loop.")
 
 
 # hooks

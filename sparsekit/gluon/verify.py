@@ -46,8 +46,8 @@ class Verification(NamedTuple):
         return not self.differs
 
     def __repr__(self) -> str:
-        found = f"{self.differs} differs from the plain lines" if self.differs else "equal to the plain lines, bit by bit"
-        return f"{found}: {self.reason}" if self.reason else found
+        outcome = f"{self.differs} differs from the plain lines" if self.differs else "equal to the plain lines, bit by bit"
+        return f"{outcome}: {self.reason}" if self.reason else outcome
 
 
 def copied(net: Block, loss: Block | None, trainer: Trainer) -> tuple[Block, Block | None, Trainer]:
@@ -66,10 +66,10 @@ def copied(net: Block, loss: Block | None, trainer: Trainer) -> tuple[Block, Blo
 
 
 # Any: what a step returned, and its trainer
-def first_difference(one: tuple[Any, Trainer], plain: tuple[Any, Trainer]) -> str:
+def first_difference(compiled: tuple[Any, Trainer], plain: tuple[Any, Trainer]) -> str:
     """The first array of two steps that differs, and how; empty if none does."""
-    pairs = list(zip_longest(_named_arrays(*one), _named_arrays(*plain)))
-    if len(_results_of(one[0])) != len(_results_of(plain[0])) or None in pairs[-1]:
+    pairs = list(zip_longest(_named_arrays(*compiled), _named_arrays(*plain)))
+    if len(_results_of(compiled[0])) != len(_results_of(plain[0])) or None in pairs[-1]:
         return "the number of results"
     for (name, array), (_, other) in pairs:
         if how := _difference(array, other):
@@ -91,13 +91,13 @@ def _named_arrays(result: object, trainer: Trainer) -> Iterator[tuple[str, NDArr
             yield parameter.name, values
     for updater in trainer._updaters:
         for index, parameter in enumerate(trainer._params):
-            yield from ((f"the state of {parameter.name}", one) for one in arrays_of(updater.states.get(index)))
+            yield from ((f"the state of {parameter.name}", state) for state in arrays_of(updater.states.get(index)))
 
 
 def _results_of(result: object) -> list[NDArray]:  # object: nested as the loss returns it
-    found: list[NDArray] = []
-    flatten(result, NDArray, found, (type(None),))
-    return found
+    results: list[NDArray] = []
+    flatten(result, NDArray, results, (type(None),))
+    return results
 
 
 def _difference(array: NDArray, other: NDArray) -> str:
@@ -106,22 +106,22 @@ def _difference(array: NDArray, other: NDArray) -> str:
         return f"{array.stype} {array.dtype} {array.shape}; by the plain lines {other.stype} {other.dtype} {other.shape}"
     pairs = [(array, other)] if array.stype == "default" else [
         (getattr(array, name), getattr(other, name)) for name in array._store.components]
-    for one, plain in ((left.asnumpy(), right.asnumpy()) for left, right in pairs):
-        if one.shape != plain.shape:
-            return f"it stores {one.shape[0]:,} of what the plain lines store {plain.shape[0]:,}"
-        if one.tobytes() != plain.tobytes():
-            apart = one != plain
-            largest = np.max(np.abs(one.astype(np.float64) - plain.astype(np.float64)))
-            return f"{np.count_nonzero(apart):,} of {one.size:,} elements, by up to {largest:.3g}"
+    for compiled, plain in ((left.asnumpy(), right.asnumpy()) for left, right in pairs):
+        if compiled.shape != plain.shape:
+            return f"it stores {compiled.shape[0]:,} of what the plain lines store {plain.shape[0]:,}"
+        if compiled.tobytes() != plain.tobytes():
+            apart = compiled != plain
+            largest = np.max(np.abs(compiled.astype(np.float64) - plain.astype(np.float64)))
+            return f"{np.count_nonzero(apart):,} of {compiled.size:,} elements, by up to {largest:.3g}"
     return ""
 
 
-def kept_from_trace(whole: StepProgram, now: Tracer, outputs: list[int], given: int) -> str:
+def kept_from_trace(step_program: StepProgram, now: Tracer, outputs: list[int], batch_arrays: int) -> str:
     """What a program has kept that would be something else if it were traced now; empty if nothing would be.
 
-    ``outputs`` are the slots of the results now, and ``given`` is how many arrays each step brings.
+    ``outputs`` are the slots of the results now, and ``batch_arrays`` is how many arrays each step brings.
     """
-    steps = whole.steps[:whole.nodes]
+    steps = step_program.steps[:step_program.nodes]
     for step, again in zip(steps, now.steps, strict=False):
         before = f"{step.note.layer or 'the step'} computed {step.call.op.label}"
         if step.call.op is not again.call.op:
@@ -133,10 +133,11 @@ def kept_from_trace(whole: StepProgram, now: Tracer, outputs: list[int], given: 
             return f"{before} of other arrays when it was traced than it would now"
     if len(steps) != len(now.steps):
         return f"{len(steps)} operators ran when it was traced, and {len(now.steps)} would run now"
-    constants = zip(whole.tracer.constants.values(), now.constants.values(), strict=False)
-    if any(np.asarray(one).tobytes() != np.asarray(other).tobytes() for one, other in constants if isinstance(one, np.ndarray)):
+    constants = zip(step_program.tracer.constants.values(), now.constants.values(), strict=False)
+    if any(np.asarray(constant).tobytes() != np.asarray(other).tobytes() for constant, other in constants
+           if isinstance(constant, np.ndarray)):
         return "an array that it made of Python's numbers when it was traced would have other values now"
-    sources = zip_longest(whole.sources, now.sources[given:])
-    if any(one is not other for one, other in sources):
+    sources = zip_longest(step_program.sources, now.sources[batch_arrays:])
+    if any(source is not other for source, other in sources):
         return "it read an array when it was traced, and would read another one now"
-    return "" if whole.outputs == outputs else "it returned other arrays when it was traced than it would now"
+    return "" if step_program.outputs == outputs else "it returned other arrays when it was traced than it would now"

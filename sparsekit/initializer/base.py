@@ -267,5 +267,5 @@ def create(*args: object, **kwargs: object) -> Initializer:
     UnknownNameError
         If no initializer has this name.
     """
-    found: Initializer = _registry.create(*(("uniform",) if len(args) == 1 and args[0] is None else args), **kwargs)
-    return found
+    initializer: Initializer = _registry.create(*(("uniform",) if len(args) == 1 and args[0] is None else args), **kwargs)
+    return initializer

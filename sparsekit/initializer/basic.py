@@ -145,9 +145,9 @@ class Xavier(Initializer):
 
     def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3) -> None:
         super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
-        for kind, value, known in (("rnd_type", rnd_type, ("uniform", "gaussian")),
-                                   ("factor_type", factor_type, ("avg", "in", "out"))):
-            UnknownNameError.check(kind, value, known)
+        for kind, value, choices in (("rnd_type", rnd_type, ("uniform", "gaussian")),
+                                     ("factor_type", factor_type, ("avg", "in", "out"))):
+            UnknownNameError.check(kind, value, choices)
         self.rnd_type, self.factor_type, self.magnitude = rnd_type, factor_type, float(magnitude)
 
     def _init_weight(self, name: str, arr: NDArray) -> None:

@@ -42,20 +42,20 @@ class Load(Initializer):
     def __init__(self, param: Mapping[str, NDArray] | str, default_init: Callable[..., None] | None = None,
                  verbose: bool = False) -> None:
         super().__init__()
-        given = load(param) if isinstance(param, str) else param
-        if not isinstance(given, dict):
-            raise DTypeError(expected("param", "a dict of named arrays", type(given)), hint="save a dict of arrays by name.")
-        self.param = {name[4:] if name.startswith(("arg:", "aux:")) else name: array for name, array in given.items()}
+        arrays = load(param) if isinstance(param, str) else param
+        if not isinstance(arrays, dict):
+            raise DTypeError(expected("param", "a dict of named arrays", type(arrays)), hint="save a dict of arrays by name.")
+        self.param = {name[4:] if name.startswith(("arg:", "aux:")) else name: array for name, array in arrays.items()}
         self.default_init, self.verbose = default_init, verbose
 
     def __call__(self, name: InitDesc | str, arr: NDArray) -> None:
         """Fill one array."""
         if name in self.param:
-            found = self.param[name]
-            if tuple(arr.shape) != tuple(found.shape):
+            loaded = self.param[name]
+            if tuple(arr.shape) != tuple(loaded.shape):
                 raise ShapeError(f"Parameter {name} cannot be initialized from loading: its shape is {tuple(arr.shape)}, but "
-                                 f"the loaded array has shape {tuple(found.shape)}.", hint="load a file of the same model.")
-            put(arr, found)
+                                 f"the loaded array has shape {tuple(loaded.shape)}.", hint="load a file of the same model.")
+            put(arr, loaded)
         elif self.default_init is None:
             raise InitializationError(f"Cannot initialize {name}: there is no loaded array of this name, and no default_init.",
                                       hint="pass default_init, such as mx.init.Uniform().")
@@ -158,8 +158,8 @@ class FusedRNN(Initializer):
 
     def _sizes_for(self, size: int) -> recurrent.Sizes:
         """The sizes with the number of inputs that follows from the length of the parameter vector."""
-        rest = size - recurrent.parameter_count(self._sizes)
-        inputs, left = divmod(rest, self._sizes.sums * self._sizes.directions)
+        of_inputs = size - recurrent.parameter_count(self._sizes)
+        inputs, left = divmod(of_inputs, self._sizes.sums * self._sizes.directions)
         if left or inputs < 1:
             raise ShapeError(f"{self!r} cannot have {size} parameters for any number of inputs.",
                              hint="the array must be the vector of all parameters.")
@@ -180,12 +180,12 @@ class FusedRNN(Initializer):
 
     def _fill(self, prefix: str, parts: recurrent.Weights, chosen: Callable[..., Any]) -> None:
         gates = {"lstm": "ifco", "gru": "rzo"}.get(self._sizes.mode, "")
-        for name, whole in (("i2h_weight", parts.inputs), ("h2h_weight", parts.recurrent), ("i2h_bias", parts.bias_inputs),
-                            ("h2h_bias", parts.bias_recurrent)):
-            for gate, piece in zip(gates or [""], np.split(whole, max(1, len(gates))), strict=True):
-                kind, _, what = name.partition("_")
-                desc = InitDesc(prefix + (f"{kind}_{gate}_{what}" if gate else name), global_init=chosen)
-                if gate == "f" and what == "bias":
+        for name, values in (("i2h_weight", parts.inputs), ("h2h_weight", parts.recurrent), ("i2h_bias", parts.bias_inputs),
+                             ("h2h_bias", parts.bias_recurrent)):
+            for gate, piece in zip(gates or [""], np.split(values, max(1, len(gates))), strict=True):
+                kind, _, role = name.partition("_")
+                desc = InitDesc(prefix + (f"{kind}_{gate}_{role}" if gate else name), global_init=chosen)
+                if gate == "f" and role == "bias":
                     piece[...] = self._forget_bias
                 else:
                     chosen(desc, wrap(piece, cpu()))

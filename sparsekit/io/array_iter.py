@@ -44,22 +44,22 @@ def rows_of(x: NDArray, rows: Indices, axis: int = 0) -> NDArray:
     return F.take(x, wrap(rows, Context("cpu", 0)).as_in_context(x.context), axis=axis, mode="raise")
 
 
-def _named(arrays: object, name: str, what: str) -> list[tuple[str, Any]]:
+def _named(arrays: object, name: str, subject: str) -> list[tuple[str, Any]]:
     """Pairs of name and array, sorted by name as in MXNet."""
     if arrays is None:
         arrays = []
     if not isinstance(arrays, (list, Mapping)) or hasattr(arrays, "tocsr"):  # a dok_matrix of scipy is a dict
         arrays = [arrays]
     if isinstance(arrays, list):
-        arrays = {name: arrays[0]} if len(arrays) == 1 else {f"_{place}_{name}": one for place, one in enumerate(arrays)}
-    found = []
-    for key, one in arrays.items():
+        arrays = {name: arrays[0]} if len(arrays) == 1 else {f"_{place}_{name}": part for place, part in enumerate(arrays)}
+    pairs = []
+    for key, values in arrays.items():
         try:
-            found.append((key, one if isinstance(one, NDArray) else array(one)))
+            pairs.append((key, values if isinstance(values, NDArray) else array(values)))
         except DTypeError as error:
-            raise DTypeError(f"The {what} {key!r} cannot be read as an array: {error.message}",
+            raise DTypeError(f"The {subject} {key!r} cannot be read as an array: {error.message}",
                              hint="pass an NDArray, a numpy array or a scipy matrix, or several in a list or dict.") from None
-    return sorted(found, key=lambda item: item[0])
+    return sorted(pairs, key=lambda item: item[0])
 
 
 class NDArrayIter(DataIter):
@@ -131,7 +131,7 @@ class NDArrayIter(DataIter):
         self.layout, self.shuffle, self.last_batch_handle = layout, bool(shuffle), last_batch_handle
         self.data, self.label = _named(data, data_name, "data"), _named(label, label_name, "label")
         self.num_data = self._count()
-        self.data_list = [one for _, one in self.data + self.label]
+        self.data_list = [values for _, values in self.data + self.label]
         self.num_source = len(self.data_list)
         self.idx = np.arange(self.num_data)
         self._carried = self.idx[:0]
@@ -148,31 +148,32 @@ class NDArrayIter(DataIter):
         if not self.data:
             raise ShapeError("There is no data to iterate over.", hint="pass at least one array.")
         counts = {}
-        for name, one in self.data + self.label:
-            axis = self._axis(one)
-            if not one.ndim:
+        for name, values in self.data + self.label:
+            axis = self._axis(values)
+            if not values.ndim:
                 raise ShapeError(f"{name!r} is a scalar, which has no rows.", hint="pass an array with an axis for the examples.")
-            if axis and one.stype != "default":
-                raise StorageTypeError(f"The batch axis of the {one.stype} array {name!r} must be its first, not axis {axis}.",
+            if axis and values.stype != "default":
+                raise StorageTypeError(f"The batch axis of the {values.stype} array {name!r} must be its first, not axis {axis}.",
                                        hint="use a layout that begins with N.")
-            counts[name] = one.shape[axis]
-        found, hint = next(iter(counts.values())), "pass one label for each row of data."
+            counts[name] = values.shape[axis]
+        rows, hint = next(iter(counts.values())), "pass one label for each row of data."
         if len(set(counts.values())) > 1:
             listed = ", ".join(f"{name} {count}" for name, count in counts.items())
             problem = f"The arrays have different numbers of rows: {listed}"
-            if min(counts.values()) < found or any(counts[name] != found for name, _ in self.data):
+            if min(counts.values()) < rows or any(counts[name] != rows for name, _ in self.data):
                 raise ShapeError(f"{problem}.", hint=hint)
-            notice("NDArrayIter", f"{problem}; the first {found} are read", hint, ShapeError)
-        if not found:
+            notice("NDArrayIter", f"{problem}; the first {rows} are read", hint, ShapeError)
+        if not rows:
             raise ShapeError("The arrays must have at least one row.", hint="check the shapes of the arrays.")
-        return int(found)
+        return int(rows)
 
     def _described(self, arrays: list[tuple[str, Any]]) -> list[DataDesc]:
-        found = []
-        for name, one in arrays:
-            axis = self._axis(one)
-            found.append(DataDesc(name, (*one.shape[:axis], self.batch_size, *one.shape[axis + 1:]), one.dtype.type, self.layout))
-        return found
+        descriptions = []
+        for name, values in arrays:
+            axis = self._axis(values)
+            descriptions.append(DataDesc(name, (*values.shape[:axis], self.batch_size, *values.shape[axis + 1:]),
+                                         values.dtype.type, self.layout))
+        return descriptions
 
     @property
     def provide_data(self) -> list[DataDesc]:
@@ -230,12 +231,12 @@ class NDArrayIter(DataIter):
             raise StopIteration
         batch = DataBatch(self._select(self.data, rows), self._select(self.label, rows), self.getpad(), rows.astype(np.uint64))
         if sink is not None:
-            named = [(one, name) for (name, _), one in zip(self.data + self.label, batch.data + batch.label, strict=True)]
+            named = [(values, name) for (name, _), values in zip(self.data + self.label, batch.data + batch.label, strict=True)]
             sink.read("NDArrayIter", start, named, {"rows": len(rows), "pad": batch.pad})
         return batch
 
     def _select(self, arrays: list[tuple[str, Any]], rows: Array) -> list[Any]:
-        return [rows_of(one, rows, self._axis(one)) for _, one in arrays]
+        return [rows_of(values, rows, self._axis(values)) for _, values in arrays]
 
     def getdata(self) -> list[Any]:
         """Data of the current batch."""

@@ -36,18 +36,18 @@ def _table(source: TextLike, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[
     with text.lines() as lines, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about files without rows, which raise below
         try:
-            found = np.loadtxt(lines, dtype=dtype, delimiter=",", ndmin=2)
+            table = np.loadtxt(lines, dtype=dtype, delimiter=",", ndmin=2)
         except DataFileError:
             raise
         except ValueError as error:
             raise DataFileError(f"{text.name} is not a table of numbers: {error}.", hint="each line must have the same count "
                                 "of numbers, separated by commas.") from None
-    if not found.shape[0]:
+    if not table.shape[0]:
         raise DataFileError(f"{text.name} contains no rows.", hint="check the path.")
-    if found.shape[1] != math.prod(shape):
-        raise ShapeError(f"A row of {text.name} has {found.shape[1]} numbers, but the shape {shape} needs {math.prod(shape)}.",
-                         hint=f"declare ({found.shape[1]},), or a shape with as many elements.")
-    return found.reshape(-1, *shape), text.name
+    if table.shape[1] != math.prod(shape):
+        raise ShapeError(f"A row of {text.name} has {table.shape[1]} numbers, but the shape {shape} needs {math.prod(shape)}.",
+                         hint=f"declare ({table.shape[1]},), or a shape with as many elements.")
+    return table.reshape(-1, *shape), text.name
 
 
 class CSVIter(FileIter):

@@ -41,9 +41,9 @@ class DataDesc(_Named):
 
     def __new__(cls, name: str, shape: tuple[int, ...], dtype: DTypeLike = np.float32, layout: str | None = "NCHW") -> Self:
         """Make the tuple, and set the attributes that are not items of it."""
-        found = super().__new__(cls, name, shape)
-        found.dtype, found.layout = dtype, layout
-        return found
+        description = super().__new__(cls, name, shape)
+        description.dtype, description.layout = dtype, layout
+        return description
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return self.name, self.shape, self.dtype, self.layout

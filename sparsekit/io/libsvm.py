@@ -106,21 +106,21 @@ def load_libsvm(source: TextLike, zero_based: bool | str = True, n_features: int
         label = _label_file(reader, len(rows), label_path, label_shape, multilabel, dtype)
     elif label_width(label_shape) != 1:
         raise ShapeError(f"label_shape={label_shape} needs label_path.", hint="multilabel=True reads lists of labels.")
-    found = [wrap(rows.csr(reader.width), cpu()), label if isinstance(label, list) else wrap(label, cpu())]
+    results = [wrap(rows.csr(reader.width), cpu()), label if isinstance(label, list) else wrap(label, cpu())]
     if query_id:
-        found.append(wrap(rows.queries, cpu()))
+        results.append(wrap(rows.queries, cpu()))
     if hooks.sink is not None:
         hooks.sink.span("load_libsvm", "io", start, time.perf_counter_ns(),
                         {"rows": len(rows), "nnz": int(rows.data.shape[0]), "bytes": rows.nbytes})
-    return tuple(found)
+    return tuple(results)
 
 
 def _label_file(data: LibSVMReader, rows: int, path: TextLike, shape: object, multilabel: bool,
                 dtype: DTypeLike) -> list[tuple[float, ...]] | Array | CSR:
     width = label_width(shape)
     reader = LibSVMReader(path, True, width if width > 1 else None, multilabel, dtype)
-    found = reader.read()
-    if len(found) != rows:
-        raise DataFileError(f"{data.name} has {rows} rows, but {reader.name} has {len(found)}.",
+    rows_read = reader.read()
+    if len(rows_read) != rows:
+        raise DataFileError(f"{data.name} has {rows} rows, but {reader.name} has {len(rows_read)}.",
                             hint="the label file must have one line for each line of the data file.")
-    return label_lists(found) if multilabel else label_store(found, width)
+    return label_lists(rows_read) if multilabel else label_store(rows_read, width)

@@ -18,9 +18,9 @@ def _quoted(token: bytes) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
-def malformed(name: str, line: int, column: int, what: str, hint: str) -> LibSVMError:
+def malformed(name: str, line: int, column: int, problem: str, hint: str) -> LibSVMError:
     """The error for malformed text at a 1-based line and byte column of a source."""
-    return LibSVMError(f"{name}, line {line}, column {column}: {what}", hint=hint)
+    return LibSVMError(f"{name}, line {line}, column {column}: {problem}", hint=hint)
 
 
 def _label(token: bytes) -> tuple[str, str]:
@@ -69,8 +69,8 @@ def explain(code: int, line: bytes, column: int, base: int, width: int) -> tuple
     base, width : int
         First valid index, and the number of valid indices.
     """
-    found = _TOKEN.match(line, column)
-    token = found.group() if found else b""
+    match = _TOKEN.match(line, column)
+    token = match.group() if match else b""
     index = token.partition(b":")[0].lstrip(b"0").decode("ascii", "replace") or "0"
     if code == kernels.BAD_LABEL:
         return _label(token)

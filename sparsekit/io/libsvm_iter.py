@@ -233,13 +233,13 @@ class LibSVMIter(FileIter):
         datas, labels, indices, rounds = [data], [label], [index], 0
         while pad:
             self._rewind()
-            more, more_label = self._take(pad)
-            times = pad // len(more)  # more than one only if the batch is larger than the file
-            check_batch(self._feeds[0].reader.name, self.batch_size, data.nbytes + more.nbytes * times)
-            datas.append(more.repeated(times))
-            labels.append(datas[-1] if more_label is more else more_label.repeated(times))
-            indices.append(np.tile(np.arange(len(more), dtype=np.uint64), times))
-            pad -= times * len(more)
+            padding, padding_label = self._take(pad)
+            times = pad // len(padding)  # more than one only if the batch is larger than the file
+            check_batch(self._feeds[0].reader.name, self.batch_size, data.nbytes + padding.nbytes * times)
+            datas.append(padding.repeated(times))
+            labels.append(datas[-1] if padding_label is padding else padding_label.repeated(times))
+            indices.append(np.tile(np.arange(len(padding), dtype=np.uint64), times))
+            pad -= times * len(padding)
             rounds += times
         self._wrapped = rounds == 1
         joined = Rows.join(datas)

@@ -75,11 +75,11 @@ class Rows:
     @property
     def nbytes(self) -> int:
         """Total bytes of all components."""
-        found = self.data.nbytes + self.indices.nbytes + self.indptr.nbytes + self.labels.nbytes
+        total = self.data.nbytes + self.indices.nbytes + self.indptr.nbytes + self.labels.nbytes
         for part in (self.label_indptr, self.queries):
             if part is not None:
-                found += part.nbytes
-        return int(found)
+                total += part.nbytes
+        return int(total)
 
     def csr(self, width: int) -> CSR:
         """The features as a CSR matrix with ``width`` columns."""
@@ -155,10 +155,10 @@ def _exact(text: str, dtype: DTypeLike) -> float:
     value = np.float64(text)
     if dtype == np.float64 or not value or not np.isfinite(value):
         return float(value)
-    exact, found = Decimal(text), Decimal(float(value))
-    if exact != found and value.view(np.int64) % 2 == 0:
+    exact, nearest = Decimal(text), Decimal(float(value))
+    if exact != nearest and value.view(np.int64) % 2 == 0:
         # Rounded to odd: a double that is not exact never looks as if it were halfway between two float32.
-        value = np.nextafter(value, np.inf if exact > found else -np.inf)
+        value = np.nextafter(value, np.inf if exact > nearest else -np.inf)
     with np.errstate(over="ignore"):
         return float(np.float32(value))
 
@@ -254,8 +254,8 @@ class LibSVMReader:
 
     def read_within(self, limit: int) -> Rows | None:
         """Read everything; None if the rows take more than ``limit`` bytes."""
-        rows, whole = self._collect(limit)
-        return rows if whole else None
+        rows, complete = self._collect(limit)
+        return rows if complete else None
 
     def _collect(self, limit: int | None) -> tuple[Rows, bool]:
         guess = self.zero_based == "auto"
@@ -369,9 +369,9 @@ class LibSVMReader:
 
     def _parse_regular(self, text: Array, start: int, stop: int, base: int, width: int) -> tuple[_Parsed, Rows] | None:
         """Parse lines that are not written as usual, such as ``1:0.5 63: .50``; None if that is not what is wrong."""
-        given = bytes(text[start:stop])
-        lines, weights = _regular(given, self.multilabel)
-        if lines == given:
+        original = bytes(text[start:stop])
+        lines, weights = _regular(original, self.multilabel)
+        if lines == original:
             return None
         parsed, rows = self._parse_piece(np.frombuffer(lines + bytes(kernels.SLACK), np.uint8).copy(), 0, len(lines), base, width,
                                          _Scratch(len(lines)))
@@ -416,9 +416,9 @@ class LibSVMReader:
     def _error(self, blocks: _LineBlocks, text: Array, code: int, offset: int, base: int, width: int) -> LibSVMError:
         first = int(_functions().last_newline(text, 0, offset))
         last = _line_end(text, first, text.size) - 1
-        what, hint = explain(code, bytes(text[first:last]), offset - first, base, width)
+        problem, hint = explain(code, bytes(text[first:last]), offset - first, base, width)
         name, line = self.source.at(blocks.lines_before(first) + 1)
-        return malformed(name, line, offset - first + 1, what, hint)
+        return malformed(name, line, offset - first + 1, problem, hint)
 
 
 def _find_repeated(text: Array, start: int, row: int, index: int) -> int:
@@ -514,5 +514,5 @@ def _line_end(text: Array, place: int, stop: int) -> int:
     """Position after the first newline of ``text[place:stop]``; ``stop`` if there is none."""
     if place >= stop:
         return stop
-    found = bytes(text[place:stop]).find(b"\n")
-    return stop if found < 0 else place + found + 1
+    end = bytes(text[place:stop]).find(b"\n")
+    return stop if end < 0 else place + end + 1

@@ -49,12 +49,12 @@ def _as_csr(data: object) -> CSR:
     if hasattr(store, "tocsr"):
         check_foreign(store)
         rows = store.tocsr()
-        found = CSR(rows.data, rows.indices, rows.indptr, rows.shape, check=False)
+        matrix = CSR(rows.data, rows.indices, rows.indptr, rows.shape, check=False)
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
-            found = CSR(rows.data, rows.indices, rows.indptr, rows.shape)
-        return found
+            matrix = CSR(rows.data, rows.indices, rows.indptr, rows.shape)
+        return matrix
     dense = np.asarray(unmasked(store))
     if dense.ndim != 2 or dense.dtype.kind not in "fiub":
         raise ShapeError(f"data must be a matrix of numbers, not {dense.dtype} of shape {dense.shape}.",
@@ -62,13 +62,13 @@ def _as_csr(data: object) -> CSR:
     return convert(np.ascontiguousarray(dense), "csr")
 
 
-def _exact(values: Array, what: str) -> Array:
+def _exact(values: Array, subject: str) -> Array:
     """The numbers as a numpy array of a type whose text form is exact."""
     values = np.asarray(values)
     if values.dtype == np.float16:
         values = values.astype(np.float32)
     if values.dtype.kind not in "iub" and values.dtype not in (np.float32, np.float64):
-        raise DTypeError(f"{what} of type {values.dtype} cannot be written exactly.",
+        raise DTypeError(f"{subject} of type {values.dtype} cannot be written exactly.",
                          hint="convert to float32, float64 or int64 first.")
     return values.astype(np.int64) if values.dtype.kind == "b" else values
 

@@ -122,10 +122,10 @@ def _files_of(name: str) -> tuple[list[str], dict[str, str]]:
     for path in paths.partition("#")[0].split(";"):  # behind "#" MXNet has a file to keep the parsed text in
         path = path.removeprefix("file://")
         if os.path.isdir(path):
-            found = sorted(entry.path for entry in os.scandir(path) if entry.is_file() and entry.stat().st_size)
-            if not found:
+            inside = sorted(entry.path for entry in os.scandir(path) if entry.is_file() and entry.stat().st_size)
+            if not inside:
                 raise DataFileError(f"The folder {path} has no files with text.", hint="check the path.")
-            files += found
+            files += inside
         elif path:
             files.append(path)
     return files, dict(option.partition("=")[::2] for option in options.split("&") if option)
@@ -251,7 +251,7 @@ class TextSource:
         for name, value in self.options.items():
             allowed = wanted.get(name, ())
             if allowed is not None and value not in allowed:
-                choices = [f"{one}={'|'.join(values or ('…',))}" for one, values in wanted.items()]
+                choices = [f"{option}={'|'.join(values or ('…',))}" for option, values in wanted.items()]
                 raise DataFileError(f"{self.name}: the option {name}={value} cannot be read.",
                                     hint=f"behind '?' may be {', '.join(choices)}.")
 

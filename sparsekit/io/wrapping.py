@@ -127,15 +127,15 @@ class ResizeIter(BatchIter):
 
 def _renamed(iterators: list[DataIter], attribute: str, renames: Sequence[dict[str, Any]] | None) -> list[DataDesc]:
     """Descriptions of the arrays of all iterators, with their new names."""
-    found = []
-    for place, one in enumerate(iterators):
-        for given in getattr(one, attribute):
-            described = given if isinstance(given, DataDesc) else DataDesc(*given)
+    descriptions = []
+    for place, iterator in enumerate(iterators):
+        for entry in getattr(iterator, attribute):
+            described = entry if isinstance(entry, DataDesc) else DataDesc(*entry)
             if renames is not None:
                 described = DataDesc(renames[place].get(described.name, described.name), described.shape, described.dtype,
                                      described.layout)
-            found.append(described)
-    return found
+            descriptions.append(described)
+    return descriptions
 
 
 class PrefetchingIter(BatchIter):
@@ -192,14 +192,14 @@ class PrefetchingIter(BatchIter):
         return _renamed(self.iters, "provide_label", self.rename_label)
 
     def _submit(self) -> None:
-        self._waiting = [self._threads.submit(next, one, None) for one in self.iters]
+        self._waiting = [self._threads.submit(next, iterator, None) for iterator in self.iters]
 
     def reset(self) -> None:
         """Start the next epoch of every iterator, after waiting for the prefetched batches, which are dropped."""
         for future in self._waiting:
             future.exception()
-        for one in self.iters:
-            one.reset()
+        for iterator in self.iters:
+            iterator.reset()
         self.current_batch = None
         self._submit()
 
@@ -221,7 +221,7 @@ class PrefetchingIter(BatchIter):
                              hint="use iterators with equal numbers of rows.")
         self._submit()
         self.current_batch = DataBatch(
-            [one for batch in batches for one in batch.data], [one for batch in batches for one in batch.label or ()],
+            [values for batch in batches for values in batch.data], [values for batch in batches for values in batch.label or ()],
             batches[0].pad, batches[0].index, provide_data=self.provide_data, provide_label=self.provide_label)
         return True
 

@@ -27,8 +27,8 @@ def pairs(key: object, value: object) -> Iterator[tuple[Any, list[Any]]]:
     if isinstance(key, (list, tuple)):
         if not isinstance(value, (list, tuple)) or len(key) != len(value):
             raise ShapeError(f"{len(key)} keys need a list of {len(key)} values.", hint="pass one value for each key.")
-        for one, values in zip(key, value, strict=True):
-            yield from pairs(one, values)
+        for inner_key, values in zip(key, value, strict=True):
+            yield from pairs(inner_key, values)
         return
     if not isinstance(key, (int, str)):
         raise DTypeError(expected("A key", "an integer or a string", type(key)), hint="pass 3, or 'weight'.")
@@ -44,10 +44,10 @@ def pairs(key: object, value: object) -> Iterator[tuple[Any, list[Any]]]:
 
 def arrays_by_key(key: object, value: object) -> dict[Any, list[Any]]:
     """The arrays of each key, also of one that is listed several times."""
-    found: dict[Any, list[Any]] = {}
-    for one, arrays in pairs(key, value):
-        found.setdefault(one, []).extend(arrays)
-    return found
+    arrays_of: dict[Any, list[Any]] = {}
+    for single_key, arrays in pairs(key, value):
+        arrays_of.setdefault(single_key, []).extend(arrays)
+    return arrays_of
 
 
 def row_targets(key: object, out: object, row_ids: object) -> Iterator[tuple[Any, Any, Any]]:
@@ -55,11 +55,11 @@ def row_targets(key: object, out: object, row_ids: object) -> Iterator[tuple[Any
     ids = list(leaves(row_ids))
     if isinstance(key, (list, tuple)) and len(key) == len(ids) == 1 and isinstance(out, (list, tuple)) and len(out) > 1:
         key = key[0]
-    targets = [(one, array) for one, arrays in pairs(key, out) for array in arrays]
+    targets = [(single_key, array) for single_key, arrays in pairs(key, out) for array in arrays]
     if len(ids) not in (1, len(targets)):
         raise ShapeError(f"{len(ids)} row_ids were passed for {len(targets)} arrays.", hint="pass one, or one per array.")
-    for place, (one, array) in enumerate(targets):
-        yield one, array, ids[place % len(ids)]
+    for place, (single_key, array) in enumerate(targets):
+        yield single_key, array, ids[place % len(ids)]
 
 
 def checked_optimizer(optimizer: object) -> Optimizer:
@@ -79,9 +79,9 @@ def only_optimizer(capability: str) -> bool:
 
 def check_row_sparse(stype: str, shape: Shape, array: NDArray) -> None:
     """Raise unless a value of this storage type and shape, and the array for its rows, are row_sparse and of equal shape."""
-    for what, found in (("The value", stype), ("out", array.stype)):
-        if found != "row_sparse":
-            raise StorageTypeError(f"{what} of row_sparse_pull must be row_sparse, not {found}.",
+    for subject, found_stype in (("The value", stype), ("out", array.stype)):
+        if found_stype != "row_sparse":
+            raise StorageTypeError(f"{subject} of row_sparse_pull must be row_sparse, not {found_stype}.",
                                    hint="use pull(), or tostype('row_sparse').")
     if array.shape != shape:
         raise ShapeError(f"out has shape {array.shape}, but the value has shape {shape}.", hint="the shapes must be equal.")

@@ -44,10 +44,10 @@ class KVStoreBase:
     def register(klass: type[_Store]) -> type[_Store]:
         """Register a class of stores under its name in lower case; for use as a decorator."""
         for name in klass.names or (klass.__name__.lower(),):
-            known = KVStoreBase.kv_registry.get(name)
-            if known is not None:
+            earlier = KVStoreBase.kv_registry.get(name)
+            if earlier is not None:
                 warn_user(f"New kvstore {klass.__module__}.{klass.__name__} is overriding existing kvstore "
-                              f"{known.__module__}.{known.__name__}.")
+                              f"{earlier.__module__}.{earlier.__name__}.")
             KVStoreBase.kv_registry[name] = klass
         return klass
 
@@ -146,9 +146,9 @@ def create(name: str = "local") -> object:
     if not isinstance(name, str):
         raise DTypeError(f"name must be a string, not a {type(name).__name__}.", hint="pass 'local' or 'device'.")
     lower = name.lower()
-    found = KVStoreBase.kv_registry.get(lower)
-    if found is not None:
-        return found(lower) if found.names else found()  # type: ignore[call-arg]
+    store_class = KVStoreBase.kv_registry.get(lower)
+    if store_class is not None:
+        return store_class(lower) if store_class.names else store_class()  # type: ignore[call-arg]
     if lower == "teststore":
         return old(__name__, "TestStore")()
     if lower.startswith(ABSENT):

@@ -322,9 +322,9 @@ class DistKVStore(KVStoreBase):
             If the shape, element type or storage type differs from that of rank 0; then nothing is changed.
         """
         values = {}
-        for one, arrays in pairs(key, value):
-            spec = KeySpec(tuple(arrays[0].shape), str(arrays[0].dtype), self._stype(one, arrays[0]))
-            values[one] = (spec, *_components(arrays[0].detach().as_in_context(cpu())))
+        for single_key, arrays in pairs(key, value):
+            spec = KeySpec(tuple(arrays[0].shape), str(arrays[0].dtype), self._stype(single_key, arrays[0]))
+            values[single_key] = (spec, *_components(arrays[0].detach().as_in_context(cpu())))
         self._client.init(values)
 
     def _stype(self, key: Key, array: NDArray) -> str:
@@ -352,7 +352,7 @@ class DistKVStore(KVStoreBase):
         MismatchError
             If an array does not have the shape and the element type of the value; then nothing is pushed.
         """
-        self._push({one: self._sum(one, arrays) for one, arrays in arrays_by_key(key, value).items()})
+        self._push({single_key: self._sum(single_key, arrays) for single_key, arrays in arrays_by_key(key, value).items()})
 
     def _sum(self, key: Key, arrays: list[Any]) -> NDArray:
         """The sum of what a worker pushes to one key, on the CPU."""
@@ -404,14 +404,14 @@ class DistKVStore(KVStoreBase):
         self._pull(self._targets(key, out, ignore_sparse), [])
 
     def _targets(self, key: object, out: object, ignore_sparse: bool) -> list[Whole]:
-        found: list[Whole] = []
-        for one, arrays in pairs(key, out):
+        targets: list[Whole] = []
+        for single_key, arrays in pairs(key, out):
             arrays = [array for array in arrays if not (ignore_sparse and array.stype != "default")]
             for array in arrays:
-                self._client.check(one, array.shape, None, "pulls into")
+                self._client.check(single_key, array.shape, None, "pulls into")
             if arrays:
-                found.append((one, arrays))
-        return found
+                targets.append((single_key, arrays))
+        return targets
 
     def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
         """``push``, then ``pull`` to ``out``, by default to the arrays of ``value``, in one round trip."""
@@ -466,29 +466,29 @@ class DistKVStore(KVStoreBase):
         self._pull([], targets)
 
     def _row_targets(self, key: object, out: object, row_ids: object) -> list[Rows]:
-        found: list[Rows] = []
+        targets: list[Rows] = []
         unique: dict[int, Array] = {}
-        for one, array, given in row_targets(key, out, row_ids):
-            spec = self._client.spec(one)
+        for single_key, array, ids in row_targets(key, out, row_ids):
+            spec = self._client.spec(single_key)
             check_row_sparse(spec.stype, spec.shape, array)
-            rows = numbers_of(given, spec.shape[0])
-            if id(given) not in unique:
-                unique[id(given)] = _ascending(rows)
-            found.append((one, unique[id(given)], array))
-        return found
+            rows = numbers_of(ids, spec.shape[0])
+            if id(ids) not in unique:
+                unique[id(ids)] = _ascending(rows)
+            targets.append((single_key, unique[id(ids)], array))
+        return targets
 
-    def _pull(self, whole: Sequence[Whole], rows: Sequence[Rows]) -> None:
+    def _pull(self, targets: Sequence[Whole], rows: Sequence[Rows]) -> None:
         """Pull whole values and rows in one round trip, and write them."""
         asked: dict[Key, list[Array]] = {}
         for key, ids, _ in rows:
-            if not any(ids is one for one in asked.setdefault(key, [])):
+            if not any(ids is earlier for earlier in asked.setdefault(key, [])):
                 asked[key].append(ids)
         unions = {key: some[0] if len(some) == 1 else np.unique(np.concatenate(some)) for key, some in asked.items()}
-        wanted: list[tuple[Key, Array | None]] = [(key, None) for key, _ in whole]
-        found = self._client.pull([*wanted, *unions.items()])
-        for (key, arrays), values in zip(whole, found, strict=False):
+        wanted: list[tuple[Key, Array | None]] = [(key, None) for key, _ in targets]
+        values_of_keys = self._client.pull([*wanted, *unions.items()])
+        for (key, arrays), values in zip(targets, values_of_keys, strict=False):
             self._write(key, values, arrays)
-        pulled = dict(zip(unions, found[len(whole):], strict=True))
+        pulled = dict(zip(unions, values_of_keys[len(targets):], strict=True))
         for key, ids, array in rows:
             values = pulled[key] if ids is unions[key] and len(rows) == 1 else pulled[key][np.searchsorted(unions[key], ids)]
             array._receive(wrap(RowSparse(values, ids.copy(), array.shape, check=False), cpu()))
@@ -503,9 +503,9 @@ class DistKVStore(KVStoreBase):
             else:
                 array._receive(wrap(values, cpu()))
 
-    def _pull_both(self, whole: list[Whole], rows: list[tuple[Key, list[Any], object]]) -> None:
+    def _pull_both(self, targets: list[Whole], rows: list[tuple[Key, list[Any], object]]) -> None:
         """Pull whole values, and rows of others, in one round trip."""
-        self._pull(whole, [target for key, arrays, ids in rows for target in self._row_targets(key, arrays, ids)])
+        self._pull(targets, [target for key, arrays, ids in rows for target in self._row_targets(key, arrays, ids)])
 
     def _version(self, key: Key) -> int | None:
         """The version of a key that pulls give; None if it changes without this worker."""
@@ -610,14 +610,15 @@ class DistKVStore(KVStoreBase):
         SparsekitError
             If the file does not contain optimizer states, or contains those of other keys.
         """
-        found, optimizer, progress = states.unpack_all(read_states(fname))
+        states_by_key, optimizer, progress = states.unpack_all(read_states(fname))
         if optimizer is not None:
             optimizer.param_dict = self._optimizer.param_dict if self._optimizer is not None else {}
             self.set_optimizer(optimizer)
         if progress is not None and self._optimizer is not None:
             progress.give(self._optimizer)
         self._client.set_optimizer_states(
-            split_states(states.pack(found, None, progress), self._client.specs(), self._client.shards) if self.rank == 0 else [])
+            split_states(states.pack(states_by_key, None, progress), self._client.specs(), self._client.shards)
+            if self.rank == 0 else [])
 
     # compression
 
@@ -639,12 +640,12 @@ class DistKVStore(KVStoreBase):
         ParameterError
             If the threshold is not above 0.
         """
-        given = dict(compression_params)
-        kind = given.pop("type", None)
+        params = dict(compression_params)
+        kind = params.pop("type", None)
         UnknownNameError.check("gradient compression", kind, ("2bit",))
-        threshold = float(given.pop("threshold", 0.5))
-        if given:
-            raise UnknownNameError.of("parameter of gradient compression", next(iter(given)), ("type", "threshold"))
+        threshold = float(params.pop("threshold", 0.5))
+        if params:
+            raise UnknownNameError.of("parameter of gradient compression", next(iter(params)), ("type", "threshold"))
         number("threshold", threshold, "above 0", lambda value: value > 0, "{'type': '2bit', 'threshold': 0.5}")
         self._compression = threshold
 
@@ -685,8 +686,8 @@ class DistKVStore(KVStoreBase):
 
 def _ascending(rows: Array) -> Array:
     """Row numbers in their order, each once; a copy."""
-    found = rows.astype(np.int64)
-    return found if (found[1:] > found[:-1]).all() else np.unique(found)
+    ids = rows.astype(np.int64)
+    return ids if (ids[1:] > ids[:-1]).all() else np.unique(ids)
 
 
 #: Attributes of an optimizer that the servers keep themselves, or that do not matter to them.
@@ -695,10 +696,11 @@ _THEIRS = {"num_update", "begin_num_update", "idx2name", "lr_scheduler", "_all_i
 
 def _settings_of(optimizer: Optimizer) -> dict[str, Any]:
     """The settings of an optimizer that a program may change between steps."""
-    found = {name: value for name, value in vars(optimizer).items() if name not in _THEIRS and name not in optimizer._counted}
+    settings = {name: value for name, value in vars(optimizer).items() if name not in _THEIRS and name not in optimizer._counted}
     for name in ("lr_mult", "wd_mult"):
-        found[name] = {**found[name], **{index: getattr(one, name) for index, one in optimizer.param_dict.items()}}
-    return found
+        settings[name] = {**settings[name],
+                          **{index: getattr(parameter, name) for index, parameter in optimizer.param_dict.items()}}
+    return settings
 
 
 def _components(array: NDArray) -> tuple[Array | None, Array]:

@@ -88,10 +88,10 @@ class KVStore(KVStoreBase):
         SparsekitError
             If the key exists already.
         """
-        for one, arrays in pairs(key, value):
-            if one in self._held:
-                raise ParameterError(f"The key {one!r} has been initialized already.", hint="push() changes its value.")
-            self._held[one] = self._home(arrays[0]).copy()
+        for single_key, arrays in pairs(key, value):
+            if single_key in self._held:
+                raise ParameterError(f"The key {single_key!r} has been initialized already.", hint="push() changes its value.")
+            self._held[single_key] = self._home(arrays[0]).copy()
 
     def _share(self, key: int | str, value: NDArray) -> None:
         """Store the array itself, not a copy, so that updates write to it."""
@@ -124,15 +124,15 @@ class KVStore(KVStoreBase):
         ShapeError
             If an array does not have the shape of the value.
         """
-        for one, arrays in arrays_by_key(key, value).items():
-            held = self._value(one)
+        for single_key, arrays in arrays_by_key(key, value).items():
+            held = self._value(single_key)
             total = sum_of(arrays, held.shape, held.context)
             if self._updater is not None:
-                self._updater(one, total, held)
+                self._updater(single_key, total, held)
             elif total.stype == held.stype:
                 held._receive(total.copy() if total.stype != "default" else total)
             else:
-                self._held[one] = total.copy()
+                self._held[single_key] = total.copy()
 
     def pull(self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True) -> None:
         """Write a value to arrays, in the storage type of each array.
@@ -151,8 +151,8 @@ class KVStore(KVStoreBase):
         ParameterNameError
             If a key was not initialized.
         """
-        for one, arrays in pairs(key, out):
-            held = self._value(one)
+        for single_key, arrays in pairs(key, out):
+            held = self._value(single_key)
             for array in arrays:
                 if array is not held and not (ignore_sparse and array.stype != "default"):
                     held.detach().copyto(array)
@@ -191,11 +191,11 @@ class KVStore(KVStoreBase):
         ShapeError
             If the number of ``row_ids`` does not match ``out``, or an array does not have the shape of the value.
         """
-        for one, array, given in row_targets(key, out, row_ids):
-            held = self._value(one)
+        for single_key, array, ids in row_targets(key, out, row_ids):
+            held = self._value(single_key)
             check_row_sparse(held.stype, held.shape, array)
-            numbers_of(given, held.shape[0])
-            rows = F.reshape(given.as_in_context(held.context), shape=(-1,))
+            numbers_of(ids, held.shape[0])
+            rows = F.reshape(ids.as_in_context(held.context), shape=(-1,))
             array._receive(F.sparse_retain(held.detach(), rows).as_in_context(array.context))
 
     # the optimizer

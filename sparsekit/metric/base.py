@@ -52,9 +52,9 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     ShapeError
         If the lengths or shapes differ.
     """
-    found = (tuple(labels.shape), tuple(preds.shape)) if shape else (_read(len, labels), _read(len, preds))
-    if found[0] != found[1]:
-        raise ShapeError(f"Shape of labels {found[0]} does not match shape of predictions {found[1]}.",
+    compared = (tuple(labels.shape), tuple(preds.shape)) if shape else (_read(len, labels), _read(len, preds))
+    if compared[0] != compared[1]:
+        raise ShapeError(f"Shape of labels {compared[0]} does not match shape of predictions {compared[1]}.",
                          hint="pass one label for each prediction.")
     if wrap:
         labels, preds = _listed(labels), _listed(preds)
@@ -205,9 +205,9 @@ class RecordedMetric(EvalMetric):
     _local: Any
     _global: Any
 
-    def _join(self, found: object, count: int) -> None:  # object: a record
+    def _join(self, record: object, count: int) -> None:  # object: a record
         """Add the record of a batch to the local and the global one; the batch counts as ``count``."""
-        self._local, self._global = self._local.joined(found), self._global.joined(found)
+        self._local, self._global = self._local.joined(record), self._global.joined(record)
         self.num_inst += count
         self.global_num_inst += count
         self._sum_up()
@@ -236,12 +236,12 @@ class AveragedMetric(RecordedMetric):
         self.average = average
         super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
 
-    def _take(self, found: Record, count: int) -> None:
+    def _take(self, record: Record, count: int) -> None:
         """Add the record of a batch."""
         if self.average == "macro":
-            self._add(found.value(), 1)
+            self._add(record.value(), 1)
         else:
-            self._join(found, count)
+            self._join(record, count)
 
 
 class LateMetric(RecordedMetric):
@@ -310,13 +310,13 @@ def create(metric: object, *args: object, **kwargs: object) -> EvalMetric:
     """
     if isinstance(metric, list):
         composite = CompositeEvalMetric()
-        for one in metric:
-            composite.add(create(one, *args, **kwargs))
+        for part in metric:
+            composite.add(create(part, *args, **kwargs))
         return composite
     if callable(metric) and not isinstance(metric, (type, EvalMetric)):
         metric, args = "custommetric", (metric, *args)
-    found: EvalMetric = _registry.create(metric, *args, **kwargs)
-    return found
+    created: EvalMetric = _registry.create(metric, *args, **kwargs)
+    return created
 
 
 @register
@@ -391,9 +391,9 @@ class CompositeEvalMetric(EvalMetric):
         return {**super().get_config(), "metrics": [metric.get_config() for metric in self.metrics]}
 
 
-def _joined(found: Iterable[tuple[Any, Any]]) -> tuple[list[str], list[Any]]:
+def _joined(results: Iterable[tuple[Any, Any]]) -> tuple[list[str], list[Any]]:
     names, values = [], []
-    for name, value in found:
+    for name, value in results:
         names.extend(name if isinstance(name, list) else [name])
         values.extend(value if isinstance(value, list) else [value])
     return names, values

@@ -124,7 +124,7 @@ class _Confusion(NamedTuple):
         count = max(len(self.counts), len(other.counts))
         if count == len(self.counts) == len(other.counts):
             return type(self)(self.counts + other.counts)
-        wide = [np.pad(one.counts, (0, count - len(one.counts))) for one in (self, other)]
+        wide = [np.pad(confusion.counts, (0, count - len(confusion.counts))) for confusion in (self, other)]
         return type(self)(wide[0] + wide[1])
 
     def value(self) -> float:
@@ -162,7 +162,7 @@ class _Binary(AveragedMetric):
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Add a batch of labels 0 and 1 (batch,) and scores (batch, 2)."""
-        found = self._record()
+        record = self._record()
         for label, pred in pairs(labels, preds):
             if pred.ndim != 2:
                 raise ShapeError(expected("The shape of the predictions", "(batch, 2)", pred.shape),
@@ -173,8 +173,8 @@ class _Binary(AveragedMetric):
                 raise ShapeError(f"{type(self).__name__} currently only supports binary classification.",
                                  hint="use PCC for more than two classes.")
             if len(label):
-                found = found.joined(self._record.of(label == 1, pred.argmax(axis=1) == 1))
-        self._take(found, int(found.counts.sum()))
+                record = record.joined(self._record.of(label == 1, pred.argmax(axis=1) == 1))
+        self._take(record, int(record.counts.sum()))
 
 
 @register
@@ -234,11 +234,11 @@ class PCC(LateMetric):
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Add a batch of classes, and of predicted classes or scores (batch, classes)."""
-        found = _Confusion()
+        confusion = _Confusion()
         for label, pred in _classes(labels, preds, 1):
             if len(label):
-                found = found.joined(_Confusion.of(label, pred))
-        self._join(found, 1)
+                confusion = confusion.joined(_Confusion.of(label, pred))
+        self._join(confusion, 1)
 
 
 @register

@@ -95,8 +95,8 @@ class AUC(LateMetric):
                                  hint="(label > 0) converts -1 and 1 to 0 and 1.")
             if np.isnan(scores).any():
                 raise DTypeError("The scores of AUC must not be nan.", hint="check whether the training diverged.")
-            found = _Scores(scores.astype(np.float64), (label == 0).astype(np.int64), (label == 1).astype(np.int64))
-            self._join(found, len(label))
+            record = _Scores(scores.astype(np.float64), (label == 0).astype(np.int64), (label == 1).astype(np.int64))
+            self._join(record, len(label))
 
     def get(self) -> tuple[str, float]:
         """The name and the area since the last ``reset_local``."""

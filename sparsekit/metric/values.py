@@ -225,8 +225,8 @@ class CustomMetric(EvalMetric):
             labels, preds = ([array] if isinstance(array, (NDArray, numpy.ndarray)) else list(array) for array in (labels, preds))
             preds = preds[:len(labels)]
         for label, pred in pairs(labels, preds):
-            found = self._feval(label, pred)
-            self._add(*(found if isinstance(found, tuple) else (found, 1)))
+            result = self._feval(label, pred)
+            self._add(*(result if isinstance(result, tuple) else (result, 1)))
 
     def get_config(self) -> dict[str, Any]:
         """Not supported: a function cannot be serialized."""

@@ -165,7 +165,7 @@ class BaseModule:
 
     def _measure(self, eval_metric: EvalMetric, data_batch: Batch) -> None:
         if isinstance(data_batch, list):
-            self.update_metric(eval_metric, [one.label for one in data_batch], pre_sliced=True)
+            self.update_metric(eval_metric, [batch.label for batch in data_batch], pre_sliced=True)
         else:
             self.update_metric(eval_metric, data_batch.label)
 
@@ -207,8 +207,8 @@ class BaseModule:
             count = nbatch + 1
         for callback in listed(score_end_callback):
             callback(BatchEndParam(epoch, count, eval_metric, locals()))
-        found: list[tuple[str, float]] = eval_metric.get_name_value()
-        return found
+        results: list[tuple[str, float]] = eval_metric.get_name_value()
+        return results
 
     def _predict_batches(self, eval_data: DataIter, num_batch: int | None, reset: bool, sparse_row_id_fn: RowIds
                    ) -> Iterator[tuple[int, Any]]:
@@ -276,13 +276,13 @@ class BaseModule:
         if not isinstance(eval_data, DataIter):
             raise DTypeError(f"eval_data must be of type NDArray or DataIter, not {type(eval_data).__name__}.",
                              hint="mx.io.NDArrayIter(data, batch_size=…) makes an iterator.")
-        found = [outputs for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset, sparse_row_id_fn)]
-        if not found or not merge_batches:
-            return found
-        if len({len(outputs) for outputs in found}) > 1:
+        outputs_of_batches = [outputs for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset, sparse_row_id_fn)]
+        if not outputs_of_batches or not merge_batches:
+            return outputs_of_batches
+        if len({len(outputs) for outputs in outputs_of_batches}) > 1:
             raise ShapeError("Cannot merge batches, as num of outputs is not the same in mini-batches.",
                              hint="pass merge_batches=False, for instance with bucketing.")
-        merged = [pieces[0] if len(pieces) == 1 else F.concat(*pieces, dim=0) for pieces in zip(*found, strict=True)]
+        merged = [pieces[0] if len(pieces) == 1 else F.concat(*pieces, dim=0) for pieces in zip(*outputs_of_batches, strict=True)]
         return merged[0] if len(merged) == 1 and not always_output_list else merged
 
     # parameters in files

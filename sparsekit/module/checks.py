@@ -32,8 +32,8 @@ def require(module: object, *steps: str) -> None:
     """Raise ``ModuleStateError`` if one of the attributes ``steps`` of a module is False."""
     for step in steps:
         if not getattr(module, step):
-            what, hint = STEPS[step]
-            raise ModuleStateError(f"The {type(module).__name__} {what}.", hint=hint)
+            missing, hint = STEPS[step]
+            raise ModuleStateError(f"The {type(module).__name__} {missing}.", hint=hint)
 
 
 def listed(callbacks: Callbacks) -> list[Any]:
@@ -45,11 +45,11 @@ def listed(callbacks: Callbacks) -> list[Any]:
 
 def check_input_names(symbol: Symbol, names: list[str], kind: str, throw: bool) -> None:
     """Raise ``ParameterError`` if ``throw``, else warn, if a symbol lacks an argument with one of the names."""
-    known = symbol.list_arguments()
+    arguments = symbol.list_arguments()
     for name in names:
-        if name in known:
+        if name in arguments:
             continue
-        likely = [one for one in known if not one.endswith(SUFFIXES)]
+        likely = [argument for argument in arguments if not argument.endswith(SUFFIXES)]
         message = (f"You created Module with Module(..., {kind}_names={names}) but input with name '{name}' is not found in "
                    "symbol.list_arguments().")
         if throw:
@@ -75,44 +75,44 @@ def groups_of(group2ctxs: object, count: int) -> list[dict[str, Context] | None]
     """
     hint = "give one for each context of the module."
     if group2ctxs is None or isinstance(group2ctxs, (list, tuple)):
-        found = [None] * count if group2ctxs is None else list(group2ctxs)
-        if len(found) != count:
-            raise ParameterError(f"There are {len(found)} group2ctxs for {count} contexts.", hint=hint)
-        return found
+        groups = [None] * count if group2ctxs is None else list(group2ctxs)
+        if len(groups) != count:
+            raise ParameterError(f"There are {len(groups)} group2ctxs for {count} contexts.", hint=hint)
+        return groups
     if not isinstance(group2ctxs, dict):
         raise DTypeError(expected("group2ctxs", "a dict or a list of dicts", group2ctxs), hint=hint)
-    blocks = {name: given if isinstance(given, (list, tuple)) else [given] for name, given in group2ctxs.items()}
+    blocks = {name: group if isinstance(group, (list, tuple)) else [group] for name, group in group2ctxs.items()}
     for name, block in blocks.items():
         if len(block) not in (1, count):
             raise ParameterError(f"Group {name} has {len(block)} contexts, and the module has {count}.", hint=hint)
     return [{name: block[place % len(block)] for name, block in blocks.items()} for place in range(count)]
 
 
-def described(shapes: object, what: str) -> list[DataDesc]:
+def described(shapes: object, argument: str) -> list[DataDesc]:
     """Convert descriptions or pairs of name and shape to descriptions; raises ``DTypeError`` for anything else."""
-    found = []
-    for one in shapes if isinstance(shapes, (list, tuple)) else [shapes]:
-        if isinstance(one, DataDesc):
-            found.append(one)
+    descriptions = []
+    for item in shapes if isinstance(shapes, (list, tuple)) else [shapes]:
+        if isinstance(item, DataDesc):
+            descriptions.append(item)
             continue
-        if not isinstance(one, (list, tuple)) or not 2 <= len(one) <= 4 or not isinstance(one[0], str) \
-                or not isinstance(one[1], (list, tuple)):
-            raise DTypeError(f"Each description in {what} must be a name and a shape, got {one!r}.",
+        if not isinstance(item, (list, tuple)) or not 2 <= len(item) <= 4 or not isinstance(item[0], str) \
+                or not isinstance(item[1], (list, tuple)):
+            raise DTypeError(f"Each description in {argument} must be a name and a shape, got {item!r}.",
                              hint="pass a list such as [('data', (32, 100))], or an iterator's provide_data.")
-        found.append(DataDesc(one[0], tuple(one[1]), *one[2:]))
-    return found
+        descriptions.append(DataDesc(item[0], tuple(item[1]), *item[2:]))
+    return descriptions
 
 
 def check_data(names: list[str], descriptions: list[DataDesc]) -> None:
     """Raise ``ParameterError`` if the names of the descriptions are not the data names of the module."""
-    given = [one.name for one in descriptions]
-    if sorted(given) != sorted(names):
+    provided = [description.name for description in descriptions]
+    if sorted(provided) != sorted(names):
         raise ParameterError(f"Data provided by data_shapes don't match names specified by data_names ({descriptions} vs. "
-                             f"{names}).", hint=_difference(names, given, "data_names"))
+                             f"{names}).", hint=_difference(names, provided, "data_names"))
 
 
-def _difference(names: Iterable[str], given: Iterable[str], argument: str) -> str:
-    missing, unexpected = sorted(set(names) - set(given)), sorted(set(given) - set(names))
+def _difference(names: Iterable[str], provided: Iterable[str], argument: str) -> str:
+    missing, unexpected = sorted(set(names) - set(provided)), sorted(set(provided) - set(names))
     parts = [f"{', '.join(map(repr, missing))} missing"] if missing else []
     parts += [f"{', '.join(map(repr, unexpected))} not expected"] if unexpected else []
     return f"{'; '.join(parts) or 'a name occurs twice'}. Rename the arrays of the iterator, or pass other {argument} to Module."
@@ -120,7 +120,7 @@ def _difference(names: Iterable[str], given: Iterable[str], argument: str) -> st
 
 def warn_of_labels(names: list[str], descriptions: list[DataDesc]) -> None:
     """Warn if the names of the descriptions are not the label names of the module."""
-    if sorted(names) != sorted(one.name for one in descriptions):
+    if sorted(names) != sorted(description.name for description in descriptions):
         warn_user(f"Data provided by label_shapes don't match names specified by label_names ({descriptions} vs. {names})",
                       UserWarning)
 
@@ -134,40 +134,40 @@ def check_labels(symbol: Symbol, names: list[str], descriptions: list[DataDesc])
         If a description is not an argument, although the symbol has labels.
     """
     arguments = symbol.list_arguments()
-    found = [one for one in descriptions if one.name in arguments]
+    labels = [label for label in descriptions if label.name in arguments]
     wanted = [name for name in names if name in arguments]
-    if len(found) < len(descriptions) and wanted:
-        given = [one.name for one in descriptions]
-        raise ParameterError(f"The labels are named {given}, but the labels of the network are named {wanted}.",
-                             hint=_difference(wanted, given, "label_names"))
-    return found
+    if len(labels) < len(descriptions) and wanted:
+        provided = [description.name for description in descriptions]
+        raise ParameterError(f"The labels are named {provided}, but the labels of the network are named {wanted}.",
+                             hint=_difference(wanted, provided, "label_names"))
+    return labels
 
 
-def check_values(held: dict[str, Any], given: object, what: str, allow_missing: bool, allow_extra: bool = True) -> None:
-    """Raise if the arrays of ``given`` cannot be copied to the arrays of ``held``.
+def check_values(held: dict[str, Any], values: object, kind: str, allow_missing: bool, allow_extra: bool = True) -> None:
+    """Raise if the arrays of ``values`` cannot be copied to the arrays of ``held``.
 
     Raises
     ------
     ParameterNameError
         If a name is missing or unexpected.
     DTypeError
-        If ``given`` is not a dict of NDArrays.
+        If ``values`` is not a dict of NDArrays.
     ShapeError
         If a shape differs.
     """
-    if not isinstance(given, dict):
-        raise DTypeError(f"The {what}s must be a dict, not a {type(given).__name__}.", hint="pass a dict of arrays by name.")
-    missing = sorted(held.keys() - given.keys())
+    if not isinstance(values, dict):
+        raise DTypeError(f"The {kind}s must be a dict, not a {type(values).__name__}.", hint="pass a dict of arrays by name.")
+    missing = sorted(held.keys() - values.keys())
     if missing and not allow_missing:
         raise ParameterNameError(f"{missing[0]} is not presented; values are missing for {', '.join(missing)}.",
                                  hint="pass them too, or set allow_missing=True.")
-    extra = sorted(given.keys() - held.keys())
+    extra = sorted(values.keys() - held.keys())
     if extra and not allow_extra:
-        raise ParameterNameError(f"The network has no {what} named {extra[0]!r}.", hint="allow_extra=True ignores it.")
-    for name in held.keys() & given.keys():
-        if not hasattr(given[name], "stype"):
-            raise DTypeError(f"The value of {name} is a {type(given[name]).__name__}, not an NDArray.", hint="mx.nd.array(…)")
+        raise ParameterNameError(f"The network has no {kind} named {extra[0]!r}.", hint="allow_extra=True ignores it.")
+    for name in held.keys() & values.keys():
+        if not hasattr(values[name], "stype"):
+            raise DTypeError(f"The value of {name} is a {type(values[name]).__name__}, not an NDArray.", hint="mx.nd.array(…)")
     for name, array in held.items():
-        if name in given and given[name].shape != array.shape:
-            raise ShapeError(f"The value for {name} has shape {given[name].shape}, but the network needs {array.shape}.",
+        if name in values and values[name].shape != array.shape:
+            raise ShapeError(f"The value for {name} has shape {values[name].shape}, but the network needs {array.shape}.",
                              hint="pass the parameters of a network of the same sizes.")

@@ -90,8 +90,8 @@ class DataParallelExecutorGroup:
         self.fixed_param_names, self.state_names = list(fixed_param_names), list(state_names)
         self.arg_names, self.aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
         self.output_names = symbol.list_outputs()
-        self.output_layouts = [DataDesc.get_batch_axis(one.attr("__layout__")) for one in symbol]
-        self.grad_req = self._grad_reqs(grad_req if for_training else "null", [one.name for one in data_shapes])
+        self.output_layouts = [DataDesc.get_batch_axis(output.attr("__layout__")) for output in symbol]
+        self.grad_req = self._grad_reqs(grad_req if for_training else "null", [description.name for description in data_shapes])
         self._kept: dict[Any, list[Any]] = {}
         self._labelled = False
         self._describe(data_shapes, label_shapes)
@@ -112,30 +112,31 @@ class DataParallelExecutorGroup:
             raise DTypeError(f"grad_req must be one of str, list, tuple, or dict, not {type(grad_req).__name__}.",
                              hint="pass 'write', 'add' or 'null', for all arguments or by name.")
         default = grad_req if isinstance(grad_req, str) else "write"
-        found = dict.fromkeys(self.arg_names, "null")
+        requests = dict.fromkeys(self.arg_names, "null")
         for name in self.param_names:
-            found[name] = "null" if name in self.fixed_param_names else default
+            requests[name] = "null" if name in self.fixed_param_names else default
         if self.inputs_need_grad:
-            found.update(dict.fromkeys(data_names, default))
+            requests.update(dict.fromkeys(data_names, default))
         for name in grad_req if isinstance(grad_req, dict) else ():
-            if name not in found:
-                raise ParameterNameError.of("argument", name, found)
-        return {**found, **(grad_req if isinstance(grad_req, dict) else {})}
+            if name not in requests:
+                raise ParameterNameError.of("argument", name, requests)
+        return {**requests, **(grad_req if isinstance(grad_req, dict) else {})}
 
     def _describe(self, data_shapes: list[DataDesc], label_shapes: list[DataDesc] | None) -> None:
         """Set the shapes of a batch, and its slices."""
         size, slices = None, None
-        layouts = [[DataDesc.get_batch_axis(one.layout) for one in some] for some in (data_shapes, label_shapes or [])]
-        for one, axis in zip([*data_shapes, *(label_shapes or [])], layouts[0] + layouts[1], strict=True):
+        layouts = [[DataDesc.get_batch_axis(description.layout) for description in some]
+                   for some in (data_shapes, label_shapes or [])]
+        for description, axis in zip([*data_shapes, *(label_shapes or [])], layouts[0] + layouts[1], strict=True):
             if axis < 0:
                 continue
-            if axis >= len(one.shape):
-                raise ShapeError(f"{one.name} has shape {one.shape}, but its layout {one.layout} has the batch on axis {axis}.",
-                                 hint="pass DataDesc(name, shape, layout=…).")
-            if size is not None and one.shape[axis] != size:
-                raise ShapeError(f"all data must have the same batch size: batch_size = {size}, but {one.name} has shape "
-                                 f"{one.shape}.", hint="data and labels must have the same number of rows.")
-            size = one.shape[axis]
+            if axis >= len(description.shape):
+                raise ShapeError(f"{description.name} has shape {description.shape}, but its layout {description.layout} has "
+                                 f"the batch on axis {axis}.", hint="pass DataDesc(name, shape, layout=…).")
+            if size is not None and description.shape[axis] != size:
+                raise ShapeError(f"all data must have the same batch size: batch_size = {size}, but {description.name} has shape "
+                                 f"{description.shape}.", hint="data and labels must have the same number of rows.")
+            size = description.shape[axis]
         slices = split_batch(size, self.workload) if size is not None else [slice(None)] * len(self.contexts)
         self.batch_size, self.slices = size, slices
         self.data_shapes, self.label_shapes = data_shapes, label_shapes
@@ -143,13 +144,13 @@ class DataParallelExecutorGroup:
 
     def _part_shapes(self, shapes: list[DataDesc], place: int) -> dict[str, tuple[int, ...]]:
         """Shapes of the part of a batch for one context."""
-        found = {}
-        for one in shapes:
-            shape, axis = list(one.shape), DataDesc.get_batch_axis(one.layout)
+        part_shapes = {}
+        for description in shapes:
+            shape, axis = list(description.shape), DataDesc.get_batch_axis(description.layout)
             if axis >= 0:
                 shape[axis] = self.slices[place].stop - self.slices[place].start
-            found[one.name] = tuple(shape)
-        return found
+            part_shapes[description.name] = tuple(shape)
+        return part_shapes
 
     def _input_shapes(self, place: int) -> dict[str, Any]:
         return {**self._part_shapes(self.data_shapes, place), **self._part_shapes(self.label_shapes or [], place)}
@@ -157,34 +158,35 @@ class DataParallelExecutorGroup:
     def _bind(self, place: int, shared_group: DataParallelExecutorGroup | None) -> Executor:
         """The executor of one context."""
         attrs = self.symbol.attr_dict()
-        types = {one.name: one.dtype for one in (*self.data_shapes, *(self.label_shapes or []))}
+        types = {description.name: description.dtype for description in (*self.data_shapes, *(self.label_shapes or []))}
         for name in types:
             declared = dtype_of(attrs.get(name, {}).get("__dtype__", "-1"))
             types[name] = types[name] if declared is None else declared
         shared = None if shared_group is None else shared_group.execs[place]
-        made = self.symbol.simple_bind(
+        executor = self.symbol.simple_bind(
             ctx=self.contexts[place], grad_req=self.grad_req, type_dict=types, group2ctx=self.group2ctxs[place],
             shared_arg_names=self.param_names, shared_exec=shared, **self._input_shapes(place))
         if shared is not None:
-            _check_shared(self.param_names, made, shared)
-        return made
+            _check_shared(self.param_names, executor, shared)
+        return executor
 
     def _collect(self) -> None:
         """Collect the arrays of all executors: for each name, one array for each context."""
-        arguments, gradients = [one.arg_dict for one in self.execs], [one.grad_dict for one in self.execs]
-        self.data_arrays = [[held[one.name] for held in arguments] for one in self.data_shapes]
-        self.label_arrays = [[held[one.name] for held in arguments] for one in self.label_shapes or []]
+        arguments, gradients = [executor.arg_dict for executor in self.execs], [executor.grad_dict for executor in self.execs]
+        self.data_arrays = [[held[description.name] for held in arguments] for description in self.data_shapes]
+        self.label_arrays = [[held[description.name] for held in arguments] for description in self.label_shapes or []]
         self.state_arrays = [[held[name] for held in arguments] for name in self.state_names]
         self.param_arrays = [[held[name] for held in arguments] for name in self.param_names]
         self.grad_arrays = [[held[name] for held in gradients] for name in self.param_names]
-        self.input_grad_arrays = [[held[one.name] for held in gradients] for one in self.data_shapes]
-        states = [one.aux_dict for one in self.execs]
+        self.input_grad_arrays = [[held[description.name] for held in gradients] for description in self.data_shapes]
+        states = [executor.aux_dict for executor in self.execs]
         self.aux_arrays = [[held[name] for held in states] for name in self.aux_names]
 
     # other shapes
 
     def _key(self) -> tuple[Any, ...]:
-        return tuple(tuple((one.name, one.shape) for one in some or []) for some in (self.data_shapes, self.label_shapes))
+        return tuple(tuple((description.name, description.shape) for description in some or [])
+                     for some in (self.data_shapes, self.label_shapes))
 
     def reshape(self, data_shapes: list[DataDesc], label_shapes: list[DataDesc] | None) -> None:
         """Change the shapes of batches; the parameters stay the same.
@@ -213,22 +215,22 @@ class DataParallelExecutorGroup:
         self._collect()
 
     def _reshaped(self, place: int) -> Executor:
-        made = self._first[place]
+        first = self._first[place]
         shapes = self._input_shapes(place)
-        fixed = {name: array.shape for name, array in made.arg_dict.items() if name in self.param_names}
+        fixed = {name: array.shape for name, array in first.arg_dict.items() if name in self.param_names}
         for name, shape in zip(self.arg_names, self.symbol.infer_shape_partial(**shapes, **fixed)[0], strict=True):
             if name not in fixed and name not in shapes and shape and 0 not in shape:
                 shapes[name] = shape  # states, and labels, which prediction does not need
-        reshaped = made.reshape(allow_up_sizing=True, **shapes)
-        reshaped.set_monitor_callback(*(made._monitor or (None,)))
+        reshaped = first.reshape(allow_up_sizing=True, **shapes)
+        reshaped.set_monitor_callback(*(first._monitor or (None,)))
         return reshaped
 
     # parameters
 
     def set_params(self, arg_params: dict[str, Any], aux_params: dict[str, Any], allow_extra: bool = False) -> None:
         """Copy values to every executor."""
-        for one in self.execs:
-            one.copy_params_from(arg_params, aux_params, allow_extra_params=allow_extra)
+        for executor in self.execs:
+            executor.copy_params_from(arg_params, aux_params, allow_extra_params=allow_extra)
 
     def get_params(self, arg_params: dict[str, Any], aux_params: dict[str, Any]) -> None:
         """Write the mean over all contexts to these arrays."""
@@ -243,8 +245,8 @@ class DataParallelExecutorGroup:
         """Split a batch over the contexts, and compute the outputs."""
         self.feed(data_batch)
         is_train = self.for_training if is_train is None else is_train
-        for one in self.execs:
-            one.forward(is_train=is_train)
+        for executor in self.execs:
+            executor.forward(is_train=is_train)
 
     def feed(self, data_batch: Batch) -> None:
         """Split a batch over the contexts."""
@@ -261,15 +263,16 @@ class DataParallelExecutorGroup:
         return self._labelled or not self.label_arrays
 
     def _feed(self, batch: object, kind: str, descriptions: list[DataDesc], targets: list[list[Any]], layouts: list[int]) -> None:
-        parts = [getattr(one, kind) for one in batch] if isinstance(batch, list) else None
-        given = getattr(batch, kind) if parts is None else parts[0]
-        if len(given) != len(descriptions):
-            raise ParameterError(f"A batch has {len(given)} arrays of {kind}, but {len(descriptions)} are bound.",
-                                 hint=f"bound, in order: {', '.join(one.name for one in descriptions) or 'none'}.")
-        for number, (one, blocks, axis) in enumerate(zip(descriptions, targets, layouts, strict=True)):
-            pieces = self._cut(given[number], axis) if parts is None else [part[number] for part in parts]
+        parts = [getattr(sub_batch, kind) for sub_batch in batch] if isinstance(batch, list) else None
+        arrays = getattr(batch, kind) if parts is None else parts[0]
+        if len(arrays) != len(descriptions):
+            raise ParameterError(f"A batch has {len(arrays)} arrays of {kind}, but {len(descriptions)} are bound.",
+                                 hint="bound, in order: "
+                                      f"{', '.join(description.name for description in descriptions) or 'none'}.")
+        for number, (description, blocks, axis) in enumerate(zip(descriptions, targets, layouts, strict=True)):
+            pieces = self._cut(arrays[number], axis) if parts is None else [part[number] for part in parts]
             for piece, target in zip(pieces, blocks, strict=True):
-                _put(one.name, piece, target)
+                _put(description.name, piece, target)
 
     def _cut(self, array: NDArray, axis: int) -> Iterator[Any]:
         """The parts of an array, one for each context."""
@@ -292,39 +295,39 @@ class DataParallelExecutorGroup:
         require(self, "for_training")
         if not self.complete:
             raise ParameterError(f"The last batch had no labels, but the backward pass needs "
-                                 f"{', '.join(one.name for one in self.label_shapes or [])}.",
+                                 f"{', '.join(label.name for label in self.label_shapes or [])}.",
                                  hint="pass mx.io.DataBatch(data=[…], label=[…]).")
         if out_grads is None:
             heads: Any = [None] * len(self.execs)
         else:
-            given = self.execs[0]._head_gradients(out_grads)
-            cut = [itertools.repeat(None, len(self.slices)) if one is None else self._cut(one, axis)
-                   for one, axis in zip(given, self.output_layouts, strict=True)]
+            gradients = self.execs[0]._head_gradients(out_grads)
+            cut = [itertools.repeat(None, len(self.slices)) if gradient is None else self._cut(gradient, axis)
+                   for gradient, axis in zip(gradients, self.output_layouts, strict=True)]
             heads = zip(*cut, strict=True)
         for executor, head, ctx in zip(self.execs, heads, self.contexts, strict=True):
-            executor.backward(None if head is None else [None if one is None else one.as_in_context(ctx) for one in head])
+            executor.backward(None if head is None else [None if part is None else part.as_in_context(ctx) for part in head])
 
     # results
 
     def get_output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Pairs of the name of each output and its shape for whole batches."""
         held = {name: array.shape for name, array in self.execs[0].arg_dict.items()}
-        found = []
+        shapes = []
         for name, shape, axis in zip(self.output_names, self.symbol.infer_shape(**held)[1], self.output_layouts, strict=True):
             if axis >= 0 and len(shape) > axis and self.batch_size is not None:
                 shape = (*shape[:axis], self.batch_size, *shape[axis + 1:])
-            found.append((name, shape))
-        return found
+            shapes.append((name, shape))
+        return shapes
 
     def get_outputs(self, merge_multi_context: bool = True, begin: int = 0, end: int | None = None) -> list[Any]:
         """Outputs of the last forward pass; if not merged, a list for each output with an array for each context."""
-        outputs = [list(block) for block in zip(*(one.outputs for one in self.execs), strict=True)][begin:end]
+        outputs = [list(block) for block in zip(*(executor.outputs for executor in self.execs), strict=True)][begin:end]
         return _merged(outputs, self.output_layouts[begin:end]) if merge_multi_context else outputs
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """Copies of the gradients with respect to the data."""
-        found = [[one.copy() for one in block] for block in self.input_grad_arrays]
-        return _merged(found, self.data_layouts) if merge_multi_context else found
+        gradients = [[gradient.copy() for gradient in block] for block in self.input_grad_arrays]
+        return _merged(gradients, self.data_layouts) if merge_multi_context else gradients
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """Arrays of the states; if not merged, a list for each state with an array for each context."""
@@ -346,17 +349,18 @@ class DataParallelExecutorGroup:
         if len(states) != len(self.state_arrays):
             raise ParameterError(f"states has {len(states)} entries, but the network has {len(self.state_arrays)} states.",
                                  hint=f"the states are {', '.join(self.state_names)}.")
-        for given, block in zip(states, self.state_arrays, strict=True):
-            for source, array in zip(given if isinstance(given, (list, tuple)) else [given], block, strict=True):
+        for values, block in zip(states, self.state_arrays, strict=True):
+            for source, array in zip(values if isinstance(values, (list, tuple)) else [values], block, strict=True):
                 source.copyto(array)
 
     def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool, label_names: list[str]) -> None:
         """Update a metric by the outputs and labels of every context."""
-        names = [one.name for one in self.label_shapes] if self.label_shapes else label_names
+        names = [label.name for label in self.label_shapes] if self.label_shapes else label_names
         layouts = self.label_layouts if self.label_shapes else [0] * len(names)
         parts: Any = labels if pre_sliced else self._label_parts(labels or [], layouts, names)
-        for one, part in zip(self.execs, parts, strict=True):
-            eval_metric.update_dict(dict(zip(names, part, strict=False)), dict(zip(self.output_names, one.outputs, strict=True)))
+        for executor, part in zip(self.execs, parts, strict=True):
+            eval_metric.update_dict(dict(zip(names, part, strict=False)),
+                                    dict(zip(self.output_names, executor.outputs, strict=True)))
 
     def _label_parts(self, labels: Sequence[NDArray], layouts: list[int], names: list[str]) -> Iterable[Any]:
         if not labels and names:
@@ -368,19 +372,20 @@ class DataParallelExecutorGroup:
 
     def install_monitor(self, mon: Monitor) -> None:
         """Install a monitor in every executor."""
-        for one in {id(one): one for some in (self._first, self.execs, *self._kept.values()) for one in some}.values():
-            mon.install(one)
+        for executor in {id(executor): executor for some in (self._first, self.execs, *self._kept.values())
+                         for executor in some}.values():
+            mon.install(executor)
 
 
-def _check_shared(names: list[str], made: Executor, shared: Executor) -> None:
-    """Raise unless the executor ``made`` shares all parameters with ``shared``."""
+def _check_shared(names: list[str], executor: Executor, shared: Executor) -> None:
+    """Raise unless ``executor`` shares all parameters with ``shared``."""
     for name in names:
         held = shared.arg_dict.get(name)
         if held is None:
             raise ParameterNameError(f"shared_module has no parameter {name!r}.",
                                      hint="bind the module that has all parameters first.")
-        if held is not made.arg_dict[name]:
-            mine = made.arg_dict[name]
+        if held is not executor.arg_dict[name]:
+            mine = executor.arg_dict[name]
             raise ShapeError(f"The parameter {name} cannot be shared: here it is {mine.stype}, {mine.shape}, {mine.dtype}, but "
                              f"in shared_module {held.stype}, {held.shape}, {held.dtype}.",
                              hint="declare equal storage types, shapes and dtypes in both networks.")
@@ -410,7 +415,7 @@ def _mean(block: list[Any], target: NDArray) -> NDArray:
 def _merged(blocks: list[list[Any]], layouts: list[int]) -> list[Any]:
     """Concatenate the arrays of all contexts along the batch axis; without a batch axis, take the first."""
     return [block[0] if len(block) == 1 or axis < 0
-            else F.concat(*(one.as_in_context(block[0].context) for one in block), dim=axis)
+            else F.concat(*(piece.as_in_context(block[0].context) for piece in block), dim=axis)
             for block, axis in zip(blocks, layouts, strict=True)]
 
 

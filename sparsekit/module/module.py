@@ -17,6 +17,7 @@ from ..io import DataDesc
 from ..model import load_checkpoint
 from ..ndarray import zeros
 from ..optimizer.compiled import CompiledStep, RepeatedStep, reason_against
+from ..optimizer.optimizer import arguments_of
 from ..symbol import Symbol
 from .base_module import BaseModule
 from .checks import (
@@ -121,9 +122,9 @@ class Module(BaseModule):
             raise ParameterError(f"There are {len(self._work_load_list)} work loads for {len(self._context)} contexts.",
                                  hint="pass at least one context, and one work load for each, or no work loads.")
         kinds = {"data": data_names, "label": label_names, "state": state_names, "fixed_param": fixed_param_names}
-        names = {kind: _names(given, f"{kind}_names") for kind, given in kinds.items()}
-        for kind, given in names.items():
-            check_input_names(symbol, given, kind, kind != "label")
+        names = {kind: _names(wanted, f"{kind}_names") for kind, wanted in kinds.items()}
+        for kind, listed_names in names.items():
+            check_input_names(symbol, listed_names, kind, kind != "label")
         self._data_names, self._label_names, self._state_names, self._fixed_param_names = names.values()
         inputs = {*self._data_names, *self._label_names, *self._state_names}
         self._param_names = [name for name in symbol.list_arguments() if name not in inputs]
@@ -300,16 +301,16 @@ class Module(BaseModule):
             self.params_initialized = True
             return
         own = zip(self._param_names, group.param_arrays, strict=True), zip(self._aux_names, group.aux_arrays, strict=True)
-        made, states = ({name: zeros(block[0].shape, cpu(), block[0].dtype, block[0].stype) for name, block in some}
-                        for some in own)
+        arguments, states = ({name: zeros(block[0].shape, cpu(), block[0].dtype, block[0].stype) for name, block in some}
+                             for some in own)
         if self.params_initialized:
-            check_values(made, self._arg_params, "argument", False, allow_extra=False)
+            check_values(arguments, self._arg_params, "argument", False, allow_extra=False)
             check_values(states, self._aux_params, "auxiliary state", False, allow_extra=False)
-            for into, given in ((made, self._arg_params), (states, self._aux_params)):
+            for into, values in ((arguments, self._arg_params), (states, self._aux_params)):
                 for name, array in into.items():
-                    given[name].copyto(array)
-            group.set_params(made, states)
-        self._arg_params, self._aux_params = made, states
+                    values[name].copyto(array)
+            group.set_params(arguments, states)
+        self._arg_params, self._aux_params = arguments, states
 
     def reshape(self, data_shapes: Descriptions, label_shapes: Descriptions = None) -> None:
         """Change the shapes of batches; the parameters stay the same.
@@ -378,21 +379,21 @@ class Module(BaseModule):
         require(self, "binded")
         self._refuse_far(arg_params, initializer is not None)
         pairs = [(self._arg_params, arg_params), (self._aux_params, aux_params)]
-        for held, given in pairs:
-            if given is not None:
-                check_values(held, given, "parameter", allow_missing)
+        for held, values in pairs:
+            if values is not None:
+                check_values(held, values, "parameter", allow_missing)
         self._take(pairs, initializer)
 
     def _take(self, pairs: Sequence[tuple[dict[str, Any], Any]], initializer: Callable[..., Any] | None) -> None:
         """Copy values that are given to the parameters, have an initializer fill the others, and distribute all."""
         attrs = self._symbol.attr_dict()
-        for held, given in pairs:
+        for held, values in pairs:
             for name, array in sorted(held.items()):
-                if given is None or name not in given:
+                if values is None or name not in values:
                     if initializer is not None:
                         initializer(InitDesc(name, attrs.get(name)), array)
-                elif given[name] is not array:
-                    given[name].copyto(array)
+                elif values[name] is not array:
+                    values[name].copyto(array)
         self._distribute_params()
 
     def _refuse_far(self, arg_params: Mapping[str, NDArray] | None, anew: bool = False) -> None:
@@ -407,8 +408,8 @@ class Module(BaseModule):
         """
         if self._steps is None or not self._steps.far or not self._steps.on_kvstore:
             return
-        given = arg_params or {}
-        if any(given[name] is not array if name in given else anew for name, array in self._arg_params.items()):
+        values = arg_params or {}
+        if any(values[name] is not array if name in values else anew for name, array in self._arg_params.items()):
             raise UnsupportedError(f"The parameters lie on the servers of the kvstore '{self._steps.kvstore.type}', and cannot "
                                    "be replaced by one worker.", hint="set them before init_optimizer().")
 
@@ -481,8 +482,8 @@ class Module(BaseModule):
         store, on_kvstore = store_for(kvstore, len(self._context), self._arg_params)
         if self._compression_params:
             (stores.KVStoreBase() if store is None else store).set_gradient_compression(self._compression_params)
-        made = self._optimizer_of(optimizer, optimizer_params, on_kvstore, store)
-        steps = Steps(made, store, on_kvstore, self._param_names)
+        chosen = self._optimizer_of(optimizer, optimizer_params, on_kvstore, store)
+        steps = Steps(chosen, store, on_kvstore, self._param_names)
         steps.start(self._param_names, self._exec_group.param_arrays, self._arg_params)
         if self._states_file is not None:
             steps.load(self._states_file)
@@ -496,8 +497,8 @@ class Module(BaseModule):
         workers = store.num_workers if store is not None and "dist" in store.type and "_sync" in store.type else 1
         rescale = 1.0 / ((self._exec_group.batch_size or 1) * workers)
         if isinstance(optimizer, str):
-            given = {"rescale_grad": rescale, **dict(optimizer_params)}
-            return optimizers.create(optimizer, sym=self._symbol, param_idx2name=names, **given)
+            options = {"rescale_grad": rescale, **arguments_of(optimizer_params)}
+            return optimizers.create(optimizer, sym=self._symbol, param_idx2name=names, **options)
         if not isinstance(optimizer, optimizers.Optimizer):
             raise DTypeError(expected("optimizer", "a name or an Optimizer", type(optimizer)),
                              hint="'sgd', or mx.optimizer.SGD(…).")
@@ -589,7 +590,7 @@ class Module(BaseModule):
         """Bind the shapes of a batch, and have all parameters."""
         require(self, "binded", "params_initialized")
         shapes = self._shapes_of(data_batch)
-        if shapes != [one.shape for one in self._data_shapes]:
+        if shapes != [description.shape for description in self._data_shapes]:
             self._reshape_to(data_batch, shapes)
         if self._steps is not None and self._steps.on_kvstore:
             self._steps.complete(self._param_names, self._exec_group.param_arrays)
@@ -624,7 +625,7 @@ class Module(BaseModule):
             return False
         if steps.updater.optimizer is not steps.optimizer or reason_against(steps.optimizer):
             return False
-        return all(one._monitor is None for one in self._exec_group.execs)
+        return all(executor._monitor is None for executor in self._exec_group.execs)
 
     def _shapes_of(self, batch: Batch) -> list[tuple[int, ...]]:
         """Shapes of the data of a whole batch."""
@@ -633,7 +634,7 @@ class Module(BaseModule):
         if len(batch) != len(self._context):
             raise ParameterError(f"A list of {len(batch)} batches was passed for {len(self._context)} contexts.",
                                  hint="pass one batch for each context.")
-        parts = [[array.shape for array in one.data] for one in batch]
+        parts = [[array.shape for array in sub_batch.data] for sub_batch in batch]
         if any(part != parts[0] for part in parts):
             raise ShapeError("All data batches in a list need to have the same shape.", hint=f"the shapes are {parts}.")
         return [(len(batch) * shape[0], *shape[1:]) for shape in parts[0]]
@@ -643,14 +644,14 @@ class Module(BaseModule):
         if len(shapes) != len(self._data_shapes):
             raise ParameterError(f"A batch has {len(shapes)} arrays of data, but {len(self._data_shapes)} are bound.",
                                  hint=f"bound, in order: {', '.join(self._data_names)}.")
-        one = batch[0] if isinstance(batch, list) else batch
-        data = getattr(one, "provide_data", None) or [DataDesc(old.name, shape, old.dtype, old.layout)
-                                                      for old, shape in zip(self._data_shapes, shapes, strict=True)]
-        labels, given = getattr(one, "provide_label", None), getattr(one, "label", None)
-        if not labels and given and self._label_shapes:
+        first = batch[0] if isinstance(batch, list) else batch
+        data = getattr(first, "provide_data", None) or [DataDesc(old.name, shape, old.dtype, old.layout)
+                                                        for old, shape in zip(self._data_shapes, shapes, strict=True)]
+        labels, label = getattr(first, "provide_label", None), getattr(first, "label", None)
+        if not labels and label and self._label_shapes:
             count = len(batch) if isinstance(batch, list) else 1
             labels = [DataDesc(old.name, (array.shape[0] * count, *array.shape[1:]), old.dtype, old.layout)
-                      for old, array in zip(self._label_shapes, given, strict=False)]
+                      for old, array in zip(self._label_shapes, label, strict=False)]
         self.reshape(data, labels or None)
 
     def backward(self, out_grads: Gradients = None) -> None:
@@ -736,12 +737,12 @@ class Module(BaseModule):
         self._exec_group.install_monitor(mon)
 
 
-def _names(given: Names, what: str) -> list[str]:
+def _names(names: Names, argument: str) -> list[str]:
     """Names as a list; a single string is one name."""
-    found = [given] if isinstance(given, str) else list(given or [])
-    if any(not isinstance(name, str) for name in found):
-        raise DTypeError(expected(what, "a list of names", found), hint="pass, for example, ['data'].")
-    return found
+    listed_names = [names] if isinstance(names, str) else list(names or [])
+    if any(not isinstance(name, str) for name in listed_names):
+        raise DTypeError(expected(argument, "a list of names", listed_names), hint="pass, for example, ['data'].")
+    return listed_names
 
 
 def _shared_group(shared_module: Module | None, contexts: int) -> DataParallelExecutorGroup | None:
@@ -766,23 +767,24 @@ class Training(RepeatedStep["Executor", "Steps", "list[str]", "list[list[Any]]",
     # Any: arrays
     def _program(self, updater: Updater, executor: Executor, steps: Steps, names: list[str], weights: list[list[Any]],
                  gradients: list[list[Any]]) -> CompiledStep | str:
-        whole = executor.whole_step()
-        if isinstance(whole, str):
-            return whole
-        return CompiledStep(whole, updater, {steps.numbers[name]: name for name, given in zip(names, gradients, strict=True)
-                                             if given[0] is not None})
+        step_program = executor.whole_step()
+        if isinstance(step_program, str):
+            return step_program
+        return CompiledStep(step_program, updater,
+                            {steps.numbers[name]: name for name, of_contexts in zip(names, gradients, strict=True)
+                             if of_contexts[0] is not None})
 
     # Any: as above
     def _made(self, step: CompiledStep, executor: Executor, steps: Steps, names: list[str], weights: list[list[Any]],
               gradients: list[list[Any]]) -> bool:
-        whole = step.whole
+        step_program = step.step_program
 
         def after(computed: bool, lost: bool) -> None:
             if computed:
-                for _, variable, write in whole.writers:
+                for _, variable, write in step_program.writers:
                     write(variable)
-            if whole.left is not None:
-                executor.take(whole.left)
+            if step_program.left is not None:
+                executor.take(step_program.left)
 
         results = step((), functools.partial(steps.update, names, weights, gradients), after=after)
         if results is None:

@@ -127,20 +127,20 @@ class Steps:
         with UpdateLane() as state:
             if self.far:
                 self._push_far(names, gradients)
-            for name, block, given in zip(names, weights, gradients, strict=True):
-                if given[0] is None or (self.far and self.on_kvstore):
+            for name, block, gradient in zip(names, weights, gradients, strict=True):
+                if gradient[0] is None or (self.far and self.on_kvstore):
                     continue
                 state.layer = name
                 if self.on_kvstore:
-                    self._update_on_kvstore(name, block, given)
+                    self._update_on_kvstore(name, block, gradient)
                 else:
-                    self._update_on_contexts(name, block, given)
+                    self._update_on_contexts(name, block, gradient)
 
     def _kept(self) -> list[Any] | None:  # Any: arrays and bytes
         """What a snapshot has of the parameters, if the contexts make the steps, and of the optimizer's states."""
         if self.updater is None:
             return None
-        values = {name: [one.asnumpy() for one in block] for name, block in self._weights.items()}
+        values = {name: [array.asnumpy() for array in block] for name, block in self._weights.items()}
         return [values, self.updater.get_states(dump_optimizer=True)]
 
     def _take_kept(self, state: list[Any]) -> None:  # Any: as above
@@ -155,7 +155,7 @@ class Steps:
 
     def _push_far(self, names: list[str], gradients: list[list[Any]]) -> None:
         """Push all gradients, from which the servers make steps, or which become the sums of all workers."""
-        some = {name: given for name, given in zip(names, gradients, strict=True) if given[0] is not None}
+        some = {name: gradient for name, gradient in zip(names, gradients, strict=True) if gradient[0] is not None}
         if self.on_kvstore:
             self.kvstore.push(list(some), list(some.values()))
             self._stale |= some.keys()
@@ -181,15 +181,15 @@ class Steps:
 
     def prepare(self, wanted: dict[str, NDArray | Sequence[NDArray]], names: list[str], blocks: list[list[Any]]) -> None:
         """Copy rows of parameters, by name, to the contexts, and the dense parameters that are out of date."""
-        known = dict(zip(names, blocks, strict=True))
+        block_of = dict(zip(names, blocks, strict=True))
         if self.far:
-            dense = [name for name in names if name in self._stale and known[name][0].stype == "default"]
-            self.kvstore._pull_both([(name, known[name]) for name in dense],
-                                    [(name, known[name], rows) for name, rows in wanted.items()])
+            dense = [name for name in names if name in self._stale and block_of[name][0].stype == "default"]
+            self.kvstore._pull_both([(name, block_of[name]) for name in dense],
+                                    [(name, block_of[name], rows) for name, rows in wanted.items()])
             self._stale.difference_update(dense)
         else:
             for name, rows in wanted.items():
-                self.kvstore.row_sparse_pull(name, out=known[name], row_ids=rows, priority=-self.numbers[name])
+                self.kvstore.row_sparse_pull(name, out=block_of[name], row_ids=rows, priority=-self.numbers[name])
         self._stale.update(wanted)  # the other rows
         self._prepared.update(wanted)
 
@@ -240,12 +240,12 @@ class Steps:
             raise type(error)(f"{os.fspath(fname)}: {error.message}", hint=error.hint) from None
 
 
-def check_row_ids(found: object, names: list[str]) -> dict[str, Any]:
+def check_row_ids(row_ids: object, names: list[str]) -> dict[str, Any]:
     """The result of ``sparse_row_id_fn``; raises unless it is a dict (DTypeError) of parameters (ParameterNameError)."""
-    if not isinstance(found, dict):
-        raise DTypeError(f"Expected dict output from sparse_row_id_fn, not {type(found).__name__}.",
+    if not isinstance(row_ids, dict):
+        raise DTypeError(f"Expected dict output from sparse_row_id_fn, not {type(row_ids).__name__}.",
                          hint="lambda batch: {'weight': batch.data[0].indices}")
-    for name in found:
+    for name in row_ids:
         if name not in names:
             raise ParameterNameError.of("parameter", name, names)
-    return found
+    return row_ids

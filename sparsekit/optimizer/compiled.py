@@ -74,7 +74,7 @@ class CompiledStep:
 
     Parameters
     ----------
-    whole : StepProgram
+    step_program : StepProgram
         Which gets the updates with the first step.
     updater : Updater
     names : dict
@@ -86,8 +86,9 @@ class CompiledStep:
         The indices in the order in which a run updates the weights.
     """
 
-    def __init__(self, whole: StepProgram, updater: Updater, names: dict[Any, str]) -> None:  # Any: indices are numbers or names
-        self.whole, self.updater, self.optimizer, self.states = whole, updater, updater.optimizer, updater.states
+    # Any: indices are numbers or names
+    def __init__(self, step_program: StepProgram, updater: Updater, names: dict[Any, str]) -> None:
+        self.step_program, self.updater, self.optimizer, self.states = step_program, updater, updater.optimizer, updater.states
         self._names = names
         self._settings: tuple[Decisive, object] | None = None  # object: multipliers
         self._indices = [*names]
@@ -172,7 +173,7 @@ class CompiledStep:
         Refused
             If the updates cannot be traced.
         """
-        step_program, state, results = self.whole, self._state, None
+        step_program, state, results = self.step_program, self._state, None
         step_program.forget()
         same = same or self._as_before(multipliers)
         even = same and state["num_update"] == self._even and state["_index_update_count"] is self._counted
@@ -193,7 +194,7 @@ class CompiledStep:
     def _renewed(self, update: Callable[[], None], multipliers: object, arrays: Sequence[Any]) -> bool:
         """Compute the numbers of all updates, which are traced before the first step; False if they have become others."""
         self._settings = None  # until all is done
-        step_program = self.whole
+        step_program = self.step_program
         try:
             collected = self.optimizer._collect(update)
         except Exception:  # of a schedule, for example, before which the gradients are computed
@@ -217,7 +218,7 @@ class CompiledStep:
     def _settle(self, same: bool, before: tuple[dict[Any, int], list[Any]] | None, count: int, failed: bool,
                 after: Callable[[bool, bool], None] | None) -> None:
         """Have counts and gradients be as the run has left the weights, whether it has failed or not; may be said twice."""
-        step_program = self.whole
+        step_program = self.step_program
         step_program.settle()
         if step_program.updating and same:
             self._count(before, count)
@@ -254,36 +255,36 @@ class RepeatedStep(ABC, Generic[*Given]):
         self.reason = ""
         self.tries = self._runs = 0
 
-    def repeat(self, updater: Updater, *given: *Given) -> bool:
+    def repeat(self, updater: Updater, *arguments: *Given) -> bool:
         """Make the step by a program; False, and nothing has been done, if it must be made in Python."""
         step = self.step
         if step is not None:
-            if step.updater is updater and step.holds() and self._made(step, *given):
+            if step.updater is updater and step.holds() and self._made(step, *arguments):
                 return True
             self.step, self._runs = None, BEFORE_LOWERING  # traced anew at once: a setting or a state has changed
         self._runs += 1
         if self._runs <= BEFORE_LOWERING or self.tries >= MOST:
             return False
-        made = self._program(updater, *given)
-        if isinstance(made, str):
-            self.reason, self.tries = made, MOST
+        compiled = self._program(updater, *arguments)
+        if isinstance(compiled, str):
+            self.reason, self.tries = compiled, MOST
             return False
         try:
-            self._made(made, *given)
+            self._made(compiled, *arguments)
         except Refused as error:  # Python tells of arrays that an update does not take, and they may be replaced
             self.reason, self.tries, self._runs = str(error), self.tries + 1, 0
             return False
-        self.reason = made.whole.refused
+        self.reason = compiled.step_program.refused
         if self.reason:
             self.tries = MOST
-        elif made.whole.steps or made.whole.updates:  # there are none if all rates are 0
-            self.step = made
+        elif compiled.step_program.steps or compiled.step_program.updates:  # there are none if all rates are 0
+            self.step = compiled
         return True
 
     @abstractmethod
-    def _program(self, updater: Updater, *given: *Given) -> CompiledStep | str:
+    def _program(self, updater: Updater, *arguments: *Given) -> CompiledStep | str:
         """A new program, or the reason why there is none."""
 
     @abstractmethod
-    def _made(self, step: CompiledStep, *given: *Given) -> bool:
+    def _made(self, step: CompiledStep, *arguments: *Given) -> bool:
         """Make a step by a program; False, and nothing has been done, if it must be traced anew."""

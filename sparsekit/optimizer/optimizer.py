@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .types import Factors, Index, Indices, Names, Parameters, State, Weights
 
 
-__all__ = ["Collected", "Optimizer", "create", "register", "registry"]
+__all__ = ["Collected", "Optimizer", "arguments_of", "create", "register", "registry"]
 
 add_lazy_names(globals())
 
@@ -133,6 +133,24 @@ def create(name: object, **arguments: Any) -> Optimizer:
 create, register = entry(create, callbacks=True), entry(register)
 
 
+def arguments_of(params: object) -> dict[str, Any]:  # object: what a user gave; Any: the class of the optimizer checks the values
+    """The arguments of an optimizer that are given as a dict, or as a list of pairs.
+
+    Raises
+    ------
+    ParameterError
+        If they are something else, or have a name that is no text.
+    """
+    try:
+        arguments: dict[Any, Any] = dict(params)  # type: ignore[call-overload]  # Any: of a user; or it raises
+    except (TypeError, ValueError):
+        arguments = {None: None}
+    if not all(isinstance(name, str) for name in arguments):
+        raise ParameterError(expected("optimizer_params", "a dict of arguments of the optimizer", params),
+                             hint='optimizer_params={"learning_rate": 0.1}, for example.')
+    return arguments
+
+
 class Optimizer:
     """Base of all optimizers.
 
@@ -167,6 +185,8 @@ class Optimizer:
     ------
     UnknownNameError
         If an argument is unknown.
+    DTypeError
+        If a rate or the scale is not a number, or the schedule cannot be called.
     """
 
     #: Whether each update of a weight is one call of an operator, whose attributes do not depend on what it computes.
@@ -205,6 +225,12 @@ class Optimizer:
                  param_dict: Parameters | None = None, **unknown: object) -> None:  # object: only their names are read
         if unknown:
             raise ArgumentError.of(f"argument of {type(self).__name__}", next(iter(unknown)), settings(type(self)))
+        for name, value in (("rescale_grad", rescale_grad), ("wd", wd), ("learning_rate", learning_rate)):
+            if not hasattr(value, "__float__") and not (value is None and name == "learning_rate"):
+                raise DTypeError(expected(name, "a number", value), hint=f"{name}=0.1, for example.")
+        if lr_scheduler is not None and not callable(lr_scheduler):
+            raise DTypeError(expected("lr_scheduler", "a schedule", lr_scheduler),
+                             hint="lr_scheduler=mx.lr_scheduler.FactorScheduler(step=100, factor=0.9), for example.")
         if lr_scheduler is None:
             learning_rate = 0.01 if learning_rate is None else learning_rate
         elif learning_rate is not None and lr_scheduler.base_lr != learning_rate:

@@ -168,9 +168,9 @@ def advise(profile: Profile) -> Advice:
     findings: list[Finding] = []
     for rule in RULES:
         causes: dict[tuple[str, str], list[_Found]] = {}
-        for found in rule.find(run):
-            causes.setdefault((found.where, found.reason), []).append(found)
-        findings += [run.finding(rule, found) for found in causes.values()]
+        for case in rule.find(run):
+            causes.setdefault((case.where, case.reason), []).append(case)
+        findings += [run.finding(rule, case) for case in causes.values()]
     # Costs that occur once for each machine come last: they do not grow with the run.
     return Advice(sorted((finding for finding in findings if finding.share >= LEAST), key=lambda f: (
         f.rule == "compilation", -round(f.share, 2), _PLACES[f.rule], -f.amount, f.where, f.reason)),
@@ -190,18 +190,18 @@ class _RuleData:
         #: Sparse arrays that became dense, implicitly or explicitly, by shape.
         self.sparse_before: dict[tuple[int, ...], ArrayRecord] = {}
         for record in self.operators():
-            for made in record["outputs"]:
-                given = next((array for array in record["inputs"] if _sparse(array) and array["shape"] == made["shape"]), None)
-                if given is not None and not _sparse(made):
-                    self.sparse_before.setdefault(tuple(made["shape"]), given)
+            for output in record["outputs"]:
+                source = next((array for array in record["inputs"] if _sparse(array) and array["shape"] == output["shape"]), None)
+                if source is not None and not _sparse(output):
+                    self.sparse_before.setdefault(tuple(output["shape"]), source)
 
     def operators(self, *lanes: str) -> Iterator[Record]:
         """The operators' records, of some lanes if given."""
         return (record for record in self.records if record["kind"] == "op" and (not lanes or record["lane"] in lanes))
 
-    def finding(self, rule: _Rule, found: list[_Found]) -> Finding:
+    def finding(self, rule: _Rule, cases: list[_Found]) -> Finding:
         """One finding of several of a cause: that of the largest saving, with the range of each figure."""
-        largest = max(found, key=lambda one: one.amount)
+        largest = max(cases, key=lambda case: case.amount)
         reason, remedy, lesson = largest.reason, largest.remedy, rule.lesson
         if self._of_torch(largest.event):
             remedy = _IN_TORCH.get(rule.name) or remedy
@@ -209,11 +209,11 @@ class _RuleData:
             for ours, theirs in _NAMES_IN_TORCH.items():
                 reason = reason.replace(ours, theirs)
         for name, (_, write) in largest.figures.items():
-            values = [one.figures[name][0] for one in found]
+            values = [case.figures[name][0] for case in cases]
             ends = dict.fromkeys((write(min(values)), write(max(values))))
             reason = reason.replace(f"{{{name}}}", " to ".join(ends))
-        share = self._share(rule.saves, largest.amount, sum(one.repeated for one in found))
-        return Finding(rule.name, largest.where, reason, remedy, largest.saving, largest.amount, len(found), lesson,
+        share = self._share(rule.saves, largest.amount, sum(case.repeated for case in cases))
+        return Finding(rule.name, largest.where, reason, remedy, largest.saving, largest.amount, len(cases), lesson,
                        largest.event, share)
 
     def _of_torch(self, event: Record | None) -> bool:
@@ -251,35 +251,35 @@ def _became_dense(profile: _RuleData) -> Iterator[_Found]:
     """A sparse array implicitly became dense, because no kernel takes it."""
     events = {(record["name"], record["line"]): record for record in profile.operators()
               if record.get("became_dense") == hooks.FALLBACK}
-    for found in profile.ledger:
-        extra = max(0, found.bytes_after - found.bytes_before)
-        if found.kind == hooks.FALLBACK and extra > SMALL:
-            yield _Found(f"{found.op}{' at ' + found.line if found.line else ''}",
-                         f"A {found.source} array of {'×'.join(map(str, found.shape))} silently became {found.target}: "
-                         f"{found.reason}.", found.remedy, f"{format_bytes(extra)} each time", extra,
-                         events.get((found.op, found.line), events.get(("cast_storage", found.line))))
+    for entry in profile.ledger:
+        extra = max(0, entry.bytes_after - entry.bytes_before)
+        if entry.kind == hooks.FALLBACK and extra > SMALL:
+            yield _Found(f"{entry.op}{' at ' + entry.line if entry.line else ''}",
+                         f"A {entry.source} array of {'×'.join(map(str, entry.shape))} silently became {entry.target}: "
+                         f"{entry.reason}.", entry.remedy, f"{format_bytes(extra)} each time", extra,
+                         events.get((entry.op, entry.line), events.get(("cast_storage", entry.line))))
 
 
 @_rule("notebooks/08_profiling.ipynb#6.-The-fix")
 def _dense_by_nature(profile: _RuleData) -> Iterator[_Found]:
     """A sparse array gives a large dense result without a warning, since the result is dense by nature."""
-    remedies = {(found.op, found.line): found.remedy for found in profile.ledger if found.kind == hooks.NATURAL}
+    remedies = {(entry.op, entry.line): entry.remedy for entry in profile.ledger if entry.kind == hooks.NATURAL}
     for record in profile.operators():
-        given = max((array for array in record["inputs"] if _sparse(array)), key=lambda a: math.prod(a["shape"]), default=None)
-        made = record["outputs"][0] if record["outputs"] else None
-        if record.get("became_dense") != hooks.NATURAL or made is None or given is None:
+        operand = max((array for array in record["inputs"] if _sparse(array)), key=lambda a: math.prod(a["shape"]), default=None)
+        result = record["outputs"][0] if record["outputs"] else None
+        if record.get("became_dense") != hooks.NATURAL or result is None or operand is None:
             continue
-        if any(not _sparse(array) and array["shape"] == made["shape"] for array in record["inputs"]):
+        if any(not _sparse(array) and array["shape"] == result["shape"] for array in record["inputs"]):
             continue  # a dense input was as large before: adding a csr mask to dense scores takes no more memory
-        extra = made["bytes"] - given["bytes"]
+        extra = result["bytes"] - operand["bytes"]
         if extra > 16 * SMALL:
             remedy = remedies.get((record["name"], record["line"])) or (
                 "Use a function that keeps zeros, such as log1p(x) instead of log(1 + x)")
-            yield _Found(_at(record), f"It takes a {given['stype']} array of {_shape(given)}, "
-                         f"{{given}}, and gives a dense one of {format_bytes(made['bytes'])}: zeros do not stay zero.",
+            yield _Found(_at(record), f"It takes a {operand['stype']} array of {_shape(operand)}, "
+                         f"{{given}}, and gives a dense one of {format_bytes(result['bytes'])}: zeros do not stay zero.",
                          f"{remedy[0].upper()}{remedy[1:]}.",
                          f"{format_bytes(extra)} each time, and everything computed from it", extra, record,
-                         {"given": (given["bytes"], format_bytes)})
+                         {"given": (operand["bytes"], format_bytes)})
 
 
 @_rule("notebooks/03_train_gluon.ipynb#6.-Third-variant:-a-row-sparse-gradient")
@@ -304,27 +304,27 @@ def _dense_gradient(profile: _RuleData) -> Iterator[_Found]:
                 forward[record["node"]] = {**record, "inputs": [batch, *record["inputs"][1:]]}
             continue
         started = forward.get(record["node"])
-        for made in record["outputs"] if started else ():
-            found = _hardly_reached(record, started, made, tuple(made["shape"]) in stored) if started else None
-            if found:
-                yield found
+        for gradient in record["outputs"] if started else ():
+            case = _hardly_reached(record, started, gradient, tuple(gradient["shape"]) in stored) if started else None
+            if case:
+                yield case
 
 
-def _hardly_reached(record: Record, started: Record, made: ArrayRecord, stored: bool) -> _Found | None:
+def _hardly_reached(record: Record, started: Record, gradient: ArrayRecord, stored: bool) -> _Found | None:
     """The finding for the dense gradient of a weight (inputs, units), or (units, inputs) of a fully connected layer.
 
     ``stored`` says that the update gets the gradient row_sparse, so that the weight has that grad_stype already.
     """
     batch = started["inputs"][0]
     embedding = started["name"] in EMBEDDINGS
-    turned = started["name"] == "FullyConnected" and made["shape"][1:] == batch["shape"][1:]
-    place, what = (1, "columns") if turned else (0, "rows")
-    fits = (made["shape"] == started["inputs"][1]["shape"] if embedding and len(started["inputs"]) > 1
-            else len(batch["shape"]) == 2 and made["shape"][place: place + 1] == batch["shape"][1:])
-    whole = fits and made["stype"] == "default"
-    length = made["shape"][place] if whole else 0
+    turned = started["name"] == "FullyConnected" and gradient["shape"][1:] == batch["shape"][1:]
+    place, noun = (1, "columns") if turned else (0, "rows")
+    fits = (gradient["shape"] == started["inputs"][1]["shape"] if embedding and len(started["inputs"]) > 1
+            else len(batch["shape"]) == 2 and gradient["shape"][place: place + 1] == batch["shape"][1:])
+    dense = fits and gradient["stype"] == "default"
+    length = gradient["shape"][place] if dense else 0
     touched = min(batch["nnz"], length)
-    saved = made["bytes"] - touched * (made["bytes"] // length + 8) if length else 0
+    saved = gradient["bytes"] - touched * (gradient["bytes"] // length + 8) if length else 0
     if 4 * touched >= length or saved <= SMALL:
         return None
     remedy = ("The weight has grad_stype='row_sparse' already: keep the batch csr up to this layer." if stored
@@ -332,8 +332,8 @@ def _hardly_reached(record: Record, started: Record, made: ArrayRecord, stored: 
               "for your own weight use dot(x, weight) with grad_stype='row_sparse'." if turned
               else "Make the layer with Embedding(…, sparse_grad=True)." if embedding
               else "Give the weight grad_stype='row_sparse'.")
-    return _Found(_at(record), f"The gradient is dense, {_shape(made)}, and a batch touches at most "
-                  f"{{touched}} of its {what}.", remedy, f"at least {format_bytes(saved)} of memory, and its writing in "
+    return _Found(_at(record), f"The gradient is dense, {_shape(gradient)}, and a batch touches at most "
+                  f"{{touched}} of its {noun}.", remedy, f"at least {format_bytes(saved)} of memory, and its writing in "
                   "every step", saved, record, {"touched": (touched, format_count)})
 
 
@@ -342,19 +342,19 @@ def _zero_rows(profile: _RuleData) -> Iterator[_Found]:
     """A dense gradient of PyTorch holds zeros but in few rows, or columns, as was counted."""
     ways = {record["attrs"].get("parameter"): record["attrs"].get("way") for record in profile.records
             if record["name"] == TRIED}
-    for found in counted_rows(profile.records):
-        saved, way = found.bytes - found.as_rows, ways.get(found.parameter)
-        if not found.mostly_zero or saved <= SMALL or not isinstance(way, str) or not way:
+    for gradient in counted_rows(profile.records):
+        saved, way = gradient.bytes - gradient.as_rows, ways.get(gradient.parameter)
+        if not gradient.mostly_zero or saved <= SMALL or not isinstance(way, str) or not way:
             continue  # also where PyTorch takes no sparse gradient
-        yield _Found(_gradient_of(found), f"The gradient of {found.parameter} is dense, {'×'.join(map(str, found.shape))}, "
-                     f"{format_bytes(found.bytes)}: at most {format_count(found.most)} of its {format_count(found.length)} "
-                     f"{found.axis} are not zero.", way,
-                     f"{format_bytes(saved)} of memory, as these {found.axis} take {format_bytes(found.as_rows)}, and the "
-                     "writing of zeros in every step", saved, found.event, repeated=found.passes)
+        yield _Found(_gradient_of(gradient), f"The gradient of {gradient.parameter} is dense, "
+                     f"{'×'.join(map(str, gradient.shape))}, {format_bytes(gradient.bytes)}: at most "
+                     f"{format_count(gradient.most)} of its {format_count(gradient.length)} {gradient.axis} are not zero.", way,
+                     f"{format_bytes(saved)} of memory, as these {gradient.axis} take {format_bytes(gradient.as_rows)}, and the "
+                     "writing of zeros in every step", saved, gradient.event, repeated=gradient.passes)
 
 
-def _gradient_of(found: CountedRows) -> str:
-    return f"gradient of {found.parameter}{f' ({found.module})' if found.module else ''}"
+def _gradient_of(gradient: CountedRows) -> str:
+    return f"gradient of {gradient.parameter}{f' ({gradient.module})' if gradient.module else ''}"
 
 
 @_rule("notebooks/14_pytorch.ipynb#2.-Find")
@@ -362,11 +362,11 @@ def _masked_product(profile: _RuleData) -> Iterator[_Found]:
     """The gradient of a sparse matrix is computed as a dense one, of which the stored places are kept."""
     for record in profile.operators("backward"):
         if record["name"] == "aten::sparse_mask" and len(record["inputs"]) > 1 and not _sparse(record["inputs"][0]):
-            whole, kept = record["inputs"][:2]
-            saved = whole["bytes"] - kept["bytes"]
+            product, kept = record["inputs"][:2]
+            saved = product["bytes"] - kept["bytes"]
             if saved > SMALL:
                 yield _Found(_at(record), f"The gradient of a {kept['stype']} matrix of {_shape(kept)} is a dense product, "
-                             f"{format_bytes(whole['bytes'])}, of which {{kept}} values are kept.",
+                             f"{format_bytes(product['bytes'])}, of which {{kept}} values are kept.",
                              "If the matrix is not trained, make it without requires_grad. Otherwise multiply with "
                              "matrix.to_sparse_csr(): torch.sparse.mm computes only the stored places of its gradient.",
                              f"{format_bytes(saved)} each time", saved, record, {"kept": (kept["nnz"], format_count)})
@@ -394,8 +394,8 @@ MANY_CLASSES, WIDE = 2000, 16
 @_rule("notebooks/14_pytorch.ipynb#2.-Find")
 def _whole_softmax(profile: _RuleData) -> Iterator[_Found]:
     """A loss compares with all words of a vocabulary, which gives a weight a gradient without zeros."""
-    weights = {found.length: found for found in counted_rows(profile.records)
-               if not found.mostly_zero and found.layout == "default"}
+    weights = {gradient.length: gradient for gradient in counted_rows(profile.records)
+               if not gradient.mostly_zero and gradient.layout == "default"}
     for record in profile.operators("forward"):
         scores = record["inputs"][0] if record["name"] == "aten::nll_loss_forward" and record["inputs"] else None
         weight = weights.get(scores["shape"][-1]) if scores and scores["shape"] else None
@@ -430,20 +430,20 @@ _LESSON_IN_TORCH = "notebooks/14_pytorch.ipynb#2.-Find"
 @_rule("notebooks/02_row_sparse.ipynb#3.-What-it-costs", "held")
 def _full_rows(profile: _RuleData) -> Iterator[_Found]:
     """A row-sparse gradient stores most rows."""
-    for found in counted_rows(profile.records):
-        if found.layout == "row_sparse" and 2 * found.most > found.length and found.bytes > SMALL:
-            saved = 8 * found.stored
-            yield _Found(_gradient_of(found),
-                         f"The gradient of {found.parameter} is sparse, {'×'.join(map(str, found.shape))}, and stores "
-                         f"{format_count(found.most)} of its {format_count(found.length)} rows, more than half.",
+    for gradient in counted_rows(profile.records):
+        if gradient.layout == "row_sparse" and 2 * gradient.most > gradient.length and gradient.bytes > SMALL:
+            saved = 8 * gradient.stored
+            yield _Found(_gradient_of(gradient),
+                         f"The gradient of {gradient.parameter} is sparse, {'×'.join(map(str, gradient.shape))}, and stores "
+                         f"{format_count(gradient.most)} of its {format_count(gradient.length)} rows, more than half.",
                          "Make the layer with sparse=False: dense kernels need no row numbers.",
-                         f"{format_bytes(saved)} of indices, and the time to merge rows", saved, found.event)
+                         f"{format_bytes(saved)} of indices, and the time to merge rows", saved, gradient.event)
     for record in profile.operators("backward"):
-        for made in record["outputs"] if not is_torch(record) else ():
-            rows = made.get("rows", 0)
-            if made["stype"] == "row_sparse" and 2 * rows > _length(made) and made["bytes"] > SMALL:
-                saved = made["components"].get("indices", 0)
-                yield _Found(_at(record), f"A row_sparse gradient of {_shape(made)} stores {{rows}} rows, more than half.",
+        for output in record["outputs"] if not is_torch(record) else ():
+            rows = output.get("rows", 0)
+            if output["stype"] == "row_sparse" and 2 * rows > _length(output) and output["bytes"] > SMALL:
+                saved = output["components"].get("indices", 0)
+                yield _Found(_at(record), f"A row_sparse gradient of {_shape(output)} stores {{rows}} rows, more than half.",
                              "Use grad_stype='default': dense kernels need no row numbers.",
                              f"{format_bytes(saved)} of indices, and the time to merge rows", saved, record,
                              {"rows": (rows, format_count)})
@@ -456,12 +456,12 @@ def _eager_update(profile: _RuleData) -> Iterator[_Found]:
         gradient = next((array for array in record["inputs"] if array["stype"] == "row_sparse"), None)
         if record["attrs"].get("lazy_update") is False and gradient:
             share = gradient.get("rows", 0) / max(1, _length(gradient))
-            rest = int((record["bytes"] - gradient["bytes"]) * (1 - share))
-            if 4 * share < 1 and rest > SMALL:
+            unneeded = int((record["bytes"] - gradient["bytes"]) * (1 - share))
+            if 4 * share < 1 and unneeded > SMALL:
                 yield _Found(_at(record), f"With lazy_update=False, the update changes all "
                              f"{_length(gradient):,} rows, although the gradient stores few.",
                              "Make the optimizer with lazy_update=True, if lazy updates suit your model.",
-                             f"up to {format_bytes(rest)} read and written per step", rest, record)
+                             f"up to {format_bytes(unneeded)} read and written per step", unneeded, record)
 
 
 def _as_dense(array: ArrayRecord) -> int:
@@ -534,21 +534,21 @@ def _repeated_conversion(profile: _RuleData) -> Iterator[_Found]:
         if converts and record["line"] and record["inputs"] and alone:
             key = (record["line"], storage(record["inputs"], record["outputs"]), tuple(record["inputs"][0]["shape"]))
             groups.setdefault(key, []).append(record)
-    for found in groups.values():
-        time = sum(record["duration"] for record in found[1:])
-        size = sum(record["bytes"] for record in found[1:])
-        if len(found) > 2 and found[0]["bytes"] > SMALL:
-            yield _Found(_at(found[0]), f"An array of {_shape(found[0]['inputs'][0])} is converted "
-                         f"{len(found)} times on one line.", "Convert it once, before the loop; if these are batches, convert "
+    for group in groups.values():
+        time = sum(record["duration"] for record in group[1:])
+        size = sum(record["bytes"] for record in group[1:])
+        if len(group) > 2 and group[0]["bytes"] > SMALL:
+            yield _Found(_at(group[0]), f"An array of {_shape(group[0]['inputs'][0])} is converted "
+                         f"{len(group)} times on one line.", "Convert it once, before the loop; if these are batches, convert "
                          "the whole data set.",
-                         f"{format_bytes(size)} read and written, {format_duration(time)} in this profile", size, found[0])
+                         f"{format_bytes(size)} read and written, {format_duration(time)} in this profile", size, group[0])
 
 
 @_rule("notebooks/09_memory.ipynb#8.-Temporaries", "held")
 def _temporaries(profile: _RuleData) -> Iterator[_Found]:
     """An operator makes and frees more than a tenth of the peak inside."""
     peak = profile.memory["peak_bytes"]
-    told = {found.op for found in profile.ledger}  # the temporaries inside follow from that
+    told = {entry.op for entry in profile.ledger}  # the temporaries inside follow from that
     for row in profile.memory.get("temporaries", ()):
         if row["most"] > max(peak / 10, 16 * SMALL) and row["op"] not in told:
             yield _Found(f"{row['op']}{' in ' + row['layer'] if row['layer'] else ''}",
@@ -612,11 +612,11 @@ def _repeated_transfer(profile: _RuleData) -> Iterator[_Found]:
     for record in profile.records:
         if record["lane"] == "transfer" and record["bytes"] > SMALL and len(set(_DEVICES.findall(record["name"]))) != 1:
             groups.setdefault((record["name"], record["layer"], record["bytes"]), []).append(record)
-    for (name, _, size), found in groups.items():
-        if len(found) > 2:
-            yield _Found(_at(found[0]), f"{name}: {format_bytes(size)} were copied {len(found)} times.",
-                         "Copy once, before the loop, and keep the copy.", format_bytes(size * (len(found) - 1)),
-                         size * (len(found) - 1), found[0])
+    for (name, _, size), group in groups.items():
+        if len(group) > 2:
+            yield _Found(_at(group[0]), f"{name}: {format_bytes(size)} were copied {len(group)} times.",
+                         "Copy once, before the loop, and keep the copy.", format_bytes(size * (len(group) - 1)),
+                         size * (len(group) - 1), group[0])
 
 
 @_rule("notebooks/08_profiling.ipynb#6.-The-fix", "moved")
@@ -627,13 +627,13 @@ def _repeated_read(profile: _RuleData) -> Iterator[_Found]:
         _, arrow, target = record["name"].partition(" -> ")
         if record["lane"] == "transfer" and arrow and target in ("numpy", "scipy") and record["bytes"] > 16 * SMALL:
             groups.setdefault((record["name"], record["line"]), []).append(record)
-    for (name, _), found in groups.items():
-        if len(found) > 2:
-            size = sum(record["bytes"] for record in found[1:])
-            yield _Found(_at(found[0]), f"{name}: {format_count(len(found))} reads of up to "
-                         f"{format_bytes(max(record['bytes'] for record in found))} on one line.",
+    for (name, _), group in groups.items():
+        if len(group) > 2:
+            size = sum(record["bytes"] for record in group[1:])
+            yield _Found(_at(group[0]), f"{name}: {format_count(len(group))} reads of up to "
+                         f"{format_bytes(max(record['bytes'] for record in group))} on one line.",
                          "Compute on the arrays of the library, read them once after the loop, or read only the number that "
-                         "you need: loss.mean().asscalar().", format_bytes(size), size, found[0])
+                         "you need: loss.mean().asscalar().", format_bytes(size), size, group[0])
 
 
 #: The lesson of each rule, and its place among them.

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, Self
 
-from ..base.errors import ProfilerError, SparsekitError, UnsupportedError, expected
+from ..base.errors import ProfilerError, SparsekitError, UnknownNameError, UnsupportedError, expected
 from ..base.formatting import format_count
 from ..base.scoped import Scoped
 from ..base.warn import warn_user
 from ..core import hooks
-from .arguments import flag, number, one_of, text, whole
+from .arguments import flag, number, text, whole
 from .mxnet_statistics import SORTS, Names, Statistics
 from .profile_file import ENDINGS
 from .profiler import CAPACITY, Profiler, active, check_options
@@ -110,7 +110,7 @@ def set_config(**kwargs: object) -> None:  # object: settings of all types, whic
     """
     _check_process(kwargs.get("profile_process", "worker"))
     for name, value in kwargs.items():
-        one_of("profiler setting", name, SETTINGS)
+        UnknownNameError.check("profiler setting", name, SETTINGS)
         if name != "filename":
             _KINDS[type(SETTINGS[name][0])](name, value)
     filename = kwargs.get("filename", "profile.json")
@@ -125,7 +125,7 @@ def set_config(**kwargs: object) -> None:  # object: settings of all types, whic
 
 
 def _check_process(profile_process: object) -> None:  # object: what the user gave
-    one_of("process", profile_process, ("worker", "server"))
+    UnknownNameError.check("process", profile_process, ("worker", "server"))
     if profile_process == "server":
         raise UnsupportedError("Servers are not profiled by a worker's profiler.",
                                hint="mx.dist.run(…, profile=True) profiles workers and servers.")
@@ -145,7 +145,7 @@ def set_kvstore_handle(handle: object) -> None:  # object: MXNet's handle, which
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     """Begin (``"run"``) or end (``"stop"``) profiling; a second run adds to the first until ``dumps(reset=True)``."""
-    one_of("profiler state", state, ("run", "stop"))
+    UnknownNameError.check("profiler state", state, ("run", "stop"))
     _check_process(profile_process)
     held = _Shared.profiler
     if state == "stop":
@@ -220,17 +220,17 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     ProfilerError
         If ``reset`` or ``ascending`` is neither True nor False.
     """
-    one_of("format", format, ("table", "json"))
-    one_of("sort key", sort_by, SORTS)
+    UnknownNameError.check("format", format, ("table", "json"))
+    UnknownNameError.check("sort key", sort_by, SORTS)
     flag("reset", reset)
     flag("ascending", ascending)
     held = _Shared.profiler
-    found = Statistics(held, _names)
-    found.sort(sort_by, ascending)
+    statistics = Statistics(held, _names)
+    statistics.sort(sort_by, ascending)
     if format == "json":
-        text = found.json()
+        text = statistics.json()
     else:
-        text = "Nothing has been profiled.\n" if held is None else found.table(held._footer())
+        text = "Nothing has been profiled.\n" if held is None else statistics.table(held._footer())
     if reset and held is not None:
         _restart(held)
     return text
@@ -251,7 +251,7 @@ def _deprecated(old: str, new: str) -> None:
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
     """Deprecated in MXNet: use ``set_config``."""
     _deprecated("profiler_set_config", "set_config")
-    one_of("mode", mode, ("symbolic", "imperative", "memory", "api", "all"))
+    UnknownNameError.check("mode", mode, ("symbolic", "imperative", "memory", "api", "all"))
     set_config(filename=filename, profile_all=mode == "all")
 
 
@@ -397,7 +397,7 @@ class Marker(_Named):
 
     def mark(self, scope: str = "process") -> None:
         """Record this instant."""
-        one_of("scope", scope, ("global", "process", "thread", "task", "marker"))
+        UnknownNameError.check("scope", scope, ("global", "process", "thread", "task", "marker"))
         held = active()
         if held is not None:
             held.marker(self._label, scope)

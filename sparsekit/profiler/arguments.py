@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ..base import checks
-from ..base.errors import ProfilerError, UnknownNameError, expected, shown
+from ..base.errors import ProfilerError, UnknownNameError, expected
 from ..base.formatting import parse_bytes
 from ..core import hooks
 from .columns import writable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .contracts import Expectation
 
 
-__all__ = ["check_arguments", "checked", "flag", "most_rows", "number", "one_of", "text", "whole"]
+__all__ = ["check_arguments", "checked", "flag", "most_rows", "number", "text", "whole"]
 
 STORAGE_TYPES = ("default", "csr", "row_sparse")
 
@@ -44,14 +44,6 @@ def most_rows(rows: object) -> None:
     """Raise unless ``rows`` is a number of rows of a table, or None for all of them."""
     if rows is not None:
         whole("rows", rows, hint="rows=10 shows the first ten; leave it out to see all.")
-
-
-# object: as above
-def one_of(kind: str, value: object, known: Iterable[str]) -> None:
-    """Raise unless ``value`` is one of some words."""
-    words = tuple(known)
-    if not isinstance(value, str) or value not in words:
-        raise UnknownNameError.of(kind, value if isinstance(value, str) else shown(value), words)
 
 
 def checked(method: Callable[Concatenate[Expectation, P], Expectation]) -> Callable[Concatenate[Expectation, P], Expectation]:
@@ -81,17 +73,17 @@ def check_arguments(method: Callable[..., Expectation], args: tuple[object, ...]
     TypeError
         If the contract does not take these arguments.
     """
-    given = inspect.signature(method).bind(None, *args, **kwargs).arguments
+    arguments = inspect.signature(method).bind(None, *args, **kwargs).arguments
     parameters = inspect.signature(method).parameters
-    for name, value in given.items():
+    for name, value in arguments.items():
         if name in _CHECKS and not (value is None and parameters[name].default is None):
             _CHECKS[name](f"{name} of {method.__name__}()", value)
     if method.__name__ == "calls":
-        _bounds(given)
+        _bounds(arguments)
 
 
-def _bounds(given: Mapping[str, Any]) -> None:  # Any: arguments of calls(), whose types have been checked
-    op, exact, most, least = (given.get(name) for name in ("op", "number", "at_most", "at_least"))
+def _bounds(arguments: Mapping[str, Any]) -> None:  # Any: arguments of calls(), whose types have been checked
+    op, exact, most, least = (arguments.get(name) for name in ("op", "number", "at_most", "at_least"))
     hint = f"calls({op!r}, 3), calls({op!r}, at_most=3) or calls({op!r}, at_least=1), for instance."
     if exact is None and most is None and not least:
         raise ProfilerError(f"calls({op!r}{'' if least is None else ', at_least=0'}) holds for any number of calls.", hint=hint)
@@ -101,44 +93,44 @@ def _bounds(given: Mapping[str, Any]) -> None:  # Any: arguments of calls(), who
         raise ProfilerError(f"calls({op!r}, at_most={most}, at_least={least}) can never hold.", hint=hint)
 
 
-def _count(what: str, value: object) -> None:  # object: what the user gave
-    whole(what, value, hint="it counts calls or rows.")
+def _count(name: str, value: object) -> None:  # object: what the user gave
+    whole(name, value, hint="it counts calls or rows.")
 
 
-def _name(what: str, value: str) -> None:
+def _name(name: str, value: str) -> None:
     if not isinstance(value, str) or not value:
-        raise ProfilerError(expected(what, "a name", value), hint="names are those of prof.table(), in quotation marks.")
+        raise ProfilerError(expected(name, "a name", value), hint="names are those of prof.table(), in quotation marks.")
 
 
-def _layer(what: str, value: str) -> None:
+def _layer(name: str, value: str) -> None:
     if not isinstance(value, str):
-        raise ProfilerError(expected(what, "the name of a layer", value),
+        raise ProfilerError(expected(name, "the name of a layer", value),
                             hint="names are those of prof.table(group_by='layer'); '' is what ran in no layer.")
 
 
-def _lane(what: str, value: str) -> None:
-    one_of("lane", value, hooks.LANES)
+def _lane(name: str, value: str) -> None:
+    UnknownNameError.check("lane", value, hooks.LANES)
 
 
-def _size(what: str, value: str) -> None:
+def _size(name: str, value: str) -> None:
     if not parse_bytes(value):
-        raise ProfilerError(expected(what, "above 0 bytes", value), hint='write a number and a unit, such as "2 MB".')
+        raise ProfilerError(expected(name, "above 0 bytes", value), hint='write a number and a unit, such as "2 MB".')
 
 
-def _types(what: str, value: str) -> None:
+def _types(name: str, value: str) -> None:
     sides = value.replace("→", "->").split("->") if isinstance(value, str) else ()
     if len(sides) != 2:
-        raise ProfilerError(expected(what, "the storage types of a call", value), hint='write them as "csr, default -> default".')
+        raise ProfilerError(expected(name, "the storage types of a call", value), hint='write them as "csr, default -> default".')
     for word in ",".join(sides).split(","):
         if word.strip():
-            one_of("storage type", word.strip(), STORAGE_TYPES)
+            UnknownNameError.check("storage type", word.strip(), STORAGE_TYPES)
 
 
-def _kinds(what: str, value: object) -> None:  # object: what the user gave
+def _kinds(name: str, value: object) -> None:  # object: what the user gave
     if not isinstance(value, (str, list, tuple)):
-        raise ProfilerError(expected(what, "a kind of densification, or several", value), hint='allow="dense by nature".')
+        raise ProfilerError(expected(name, "a kind of densification, or several", value), hint='allow="dense by nature".')
     for kind in (value,) if isinstance(value, str) else value:
-        one_of("kind of densification", kind, hooks.KINDS)
+        UnknownNameError.check("kind of densification", kind, hooks.KINDS)
 
 
 #: Name of a parameter -> the check of its values.

@@ -245,13 +245,13 @@ def build(strings: Strings, **tables: Mapping[str, Given]) -> Columns:
 
     Columns that are not given are filled with zeros, with ``NONE`` where they are references, and with empty lists.
     """
-    made = {}
+    built = {}
     for name, columns in SCHEMA.items():
-        given = tables.get(name, {})
-        rows = len(next(iter(given.values()))) if given else 0
-        made[name] = Table({column: _column(kind, given[column], strings) if column in given else empty(kind, rows)
-                            for column, kind in columns.items()})
-    return Columns(made, strings.all())
+        values = tables.get(name, {})
+        rows = len(next(iter(values.values()))) if values else 0
+        built[name] = Table({column: _column(kind, values[column], strings) if column in values else empty(kind, rows)
+                             for column, kind in columns.items()})
+    return Columns(built, strings.all())
 
 
 def _column(kind: str, values: Given, strings: Strings) -> Column:
@@ -288,9 +288,9 @@ def merged(parts: Sequence[Columns]) -> Columns:
         together: dict[str, Column] = {}
         for column, kind in columns.items():
             shifts = _shifts(parts, reference_of(kind))
-            found = [_renumbered(getattr(getattr(part, name), column), kind, numbers[place], shifts[place])
-                     for place, part in enumerate(parts)]
-            together[column] = joined(found)
+            pieces = [_renumbered(getattr(getattr(part, name), column), kind, numbers[place], shifts[place])
+                      for place, part in enumerate(parts)]
+            together[column] = joined(pieces)
         tables[name] = Table(together)
     return Columns(tables, strings.all())
 
@@ -310,12 +310,12 @@ def _renumbered(values: Column, kind: str, numbers: Array, shift: int) -> Column
     return np.where(values < 0, values, values + shift).astype(values.dtype) if shift else values
 
 
-def joined(found: Sequence[Column]) -> Column:
+def joined(columns: Sequence[Column]) -> Column:
     """The rows of several columns of a kind, after each other."""
-    first = found[0]
+    first = columns[0]
     if not isinstance(first, Ragged):
-        return np.concatenate([one for one in found if not isinstance(one, Ragged)])
-    lists = [one for one in found if isinstance(one, Ragged)]
-    begins = np.cumsum([0, *(len(one.values) for one in lists)])
-    return Ragged(np.concatenate([one.values for one in lists]),
-                  np.concatenate([one.ends + begin for one, begin in zip(lists, begins, strict=False)]))
+        return np.concatenate([column for column in columns if not isinstance(column, Ragged)])
+    lists = [column for column in columns if isinstance(column, Ragged)]
+    begins = np.cumsum([0, *(len(column.values) for column in lists)])
+    return Ragged(np.concatenate([column.values for column in lists]),
+                  np.concatenate([column.ends + begin for column, begin in zip(lists, begins, strict=False)]))

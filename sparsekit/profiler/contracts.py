@@ -89,10 +89,10 @@ class Expectation:
     def __repr__(self) -> str:
         return f"{counted(len(self._held), 'contract', 'hold')}: {', '.join(self._held)}"
 
-    def _check(self, contract: str, holds: bool, found: str, hint: str = "") -> Expectation:
+    def _check(self, contract: str, holds: bool, observed: str, hint: str = "") -> Expectation:
         if not holds:
             kept = f" ({counted(len(self._held), 'contract', 'hold')} before it.)" if self._held else ""
-            raise ContractError(f"{contract} is broken: {found}.{kept}", hint=hint)
+            raise ContractError(f"{contract} is broken: {observed}.{kept}", hint=hint)
         self._held.append(contract)
         return self
 
@@ -113,13 +113,13 @@ class Expectation:
         self._recorded("which arrays became dense")
         left_out = (allow,) if isinstance(allow, str) else tuple(allow)
         counts = self._profile._densified_by_kind
-        found = sum(number for kind, number in counts.items() if kind not in left_out)
+        count = sum(number for kind, number in counts.items() if kind not in left_out)
         ledger = [record for record in self._profile.ledger if record.kind not in left_out]
         which = "; ".join(
             f"{r.op} at {r.line or 'an unknown line'}: {r.source} {tuple(r.shape)} -> {r.target}, "
             f"{format_bytes(r.bytes_before)} -> {format_bytes(r.bytes_after)}, {r.kind}" for r in ledger[:3])
-        more = f"; and {found - 3} more" if found > 3 else ""
-        return self._check(contract, found <= most, f"{found} happened: {which}{more}",
+        others = f"; and {count - 3} more" if count > 3 else ""
+        return self._check(contract, count <= most, f"{count} happened: {which}{others}",
                            ledger[0].remedy if ledger else "")
 
     @checked
@@ -142,26 +142,26 @@ class Expectation:
         may be misspelt.
         """
         rows = [row for row in self._profile.table(group_by="op+layer").rows if row["lane"] != "profiler"]
-        found = sum(row["calls"] for row in rows if row["name"] == op and lane in (None, row["lane"])
+        count = sum(row["calls"] for row in rows if row["name"] == op and lane in (None, row["lane"])
                     and layer in (None, row["layer"]))
-        holds = ((number is None or found == number) and (at_most is None or found <= at_most)
-                 and (at_least is None or found >= at_least))
+        holds = ((number is None or count == number) and (at_most is None or count <= at_most)
+                 and (at_least is None or count >= at_least))
         contract = _call("calls", op, number, lane=lane, layer=layer, at_most=at_most, at_least=at_least)
-        contract += " (it never ran)" if holds and at_most and not found else ""
+        contract += " (it never ran)" if holds and at_most and not count else ""
         ran = ", ".join(f"{row['name']} ({row['lane']}{', ' + row['layer'] if row['layer'] else ''}) {row['calls']}"
                         for row in sorted(rows, key=lambda row: (row["name"] != op, row["lane"], row["name"]))[:8])
-        return self._check(contract, holds, f"it ran {counted(found, 'time')}; what ran: {ran or 'nothing'}")
+        return self._check(contract, holds, f"it ran {counted(count, 'time')}; what ran: {ran or 'nothing'}")
 
     @checked
     def storage(self, op: str, types: str, *, lane: str | None = None) -> Expectation:
         """Every call of ``op`` had these storage types, such as ``"csr, default -> default"``."""
         self._recorded("storage types")
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for row in self._profile.table(group_by="storage").rows:
             if row["name"] == op and lane in (None, row["lane"]) and row["storage"]:
-                found[row["storage"]] = found.get(row["storage"], 0) + row["calls"]
-        seen = ", ".join(f"{name} ({counted(number, 'time')})" for name, number in sorted(found.items()))
-        return self._check(_call("storage", op, types, lane=lane), set(found) == {_tidy(types)},
+                counts[row["storage"]] = counts.get(row["storage"], 0) + row["calls"]
+        seen = ", ".join(f"{name} ({counted(number, 'time')})" for name, number in sorted(counts.items()))
+        return self._check(_call("storage", op, types, lane=lane), set(counts) == {_tidy(types)},
                            f"found {seen or f'no call of {op}'}")
 
     @checked
@@ -170,15 +170,15 @@ class Expectation:
 
         A gradient of PyTorch that is not coalesced may store a row several times, and each counts.
         """
-        found = self._gradient_rows(owner)
+        rows = self._gradient_rows(owner)
         contract = f"grad_rows({owner!r}, at_most={at_most})"
-        if found is None:
+        if rows is None:
             torch = any(map(is_torch, self._profile.records))
             return self._check(contract, False, f"no {'sparse' if torch else 'row_sparse'} gradient of {owner} was seen",
                                "make the layer with sparse=True; names are those of prof.table(of='gradients')." if torch else
                                "the parameter needs grad_stype='row_sparse'; names are those of "
                                "prof.memory['at_peak'] and of the layers.")
-        return self._check(contract, found <= at_most, f"one stored {counted(found, 'row')}")
+        return self._check(contract, rows <= at_most, f"one stored {counted(rows, 'row')}")
 
     @checked
     def update_rows(self, at_most: int, op: str | None = None) -> Expectation:
@@ -218,11 +218,11 @@ class Expectation:
         return self._check(contract, moved < parse_bytes(size),
                            f"{format_bytes(moved)} were moved, most by {by}")
 
-    def _recorded(self, what: str) -> None:
+    def _recorded(self, data: str) -> None:
         """Raise for a trace without the data that the contract needs: the contract would always hold."""
         origin = self._profile.environment.get("trace of")
         if origin is not None:
-            raise ContractError(f"A trace of {origin} does not say {what}.", hint="calls() works with any trace.")
+            raise ContractError(f"A trace of {origin} does not say {data}.", hint="calls() works with any trace.")
 
     def _whole(self) -> None:
         """Raise if single calls were folded into totals."""
@@ -234,9 +234,9 @@ class Expectation:
         """Most rows stored by a row_sparse gradient of ``owner``: of its update, else of its layer's backward pass."""
         wanted = _tidy_name(owner)
         owners = self._profile.gradient_rows
-        found = [rows for name, rows in owners.items() if _tidy_name(name) == wanted]
-        if found:
-            return max(found)
+        stored = [rows for name, rows in owners.items() if _tidy_name(name) == wanted]
+        if stored:
+            return max(stored)
         self._whole()
         layer = _tidy_name(owner.replace(".", "_").rpartition("_")[0])
         rows = [array["rows"] for record in self._profile.records
@@ -307,8 +307,8 @@ def _tidy_name(name: str) -> str:
 
 
 def _call(name: str, *args: object, **kwargs: object) -> str:  # object: their text is shown
-    given = [repr(value) for value in args if value is not None]
-    given += [f"{key}={value!r}" for key, value in kwargs.items() if value is not None]
-    return f"{name}({', '.join(given)})"
+    arguments = [repr(value) for value in args if value is not None]
+    arguments += [f"{key}={value!r}" for key, value in kwargs.items() if value is not None]
+    return f"{name}({', '.join(arguments)})"
 
 

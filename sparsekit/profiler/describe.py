@@ -39,10 +39,10 @@ _dtypes: dict[int, tuple[DType, str, int]] = {}
 
 def dtype_of(dtype: DType) -> tuple[DType, str, int]:
     """The dtype, its name and its size in bytes; cached, because numpy takes microseconds."""
-    found = _dtypes.get(id(dtype))
-    if found is None:
-        found = _dtypes[id(dtype)] = (dtype, str(dtype), int(dtype.itemsize))
-    return found
+    cached = _dtypes.get(id(dtype))
+    if cached is None:
+        cached = _dtypes[id(dtype)] = (dtype, str(dtype), int(dtype.itemsize))
+    return cached
 
 
 def size_of(entry: Any) -> int:  # Any: an entry that has an element type: it is dense, and its memory is known
@@ -70,18 +70,18 @@ def describe(key: ArrayKey) -> ArrayRecord:
     """The plain form in which a record holds an array."""
     size = math.prod(key.shape)
     density = 1.0 if key.stype == "default" else key.nnz / size if size else 0.0
-    made: ArrayRecord = {
+    record: ArrayRecord = {
         "stype": key.stype, "shape": list(key.shape), "dtype": key.dtype, "nnz": key.nnz, "density": density,
         "index_dtype": key.index_dtype, "bytes": sum(size for _, size in key.components),
         "components": dict(key.components),
     }
     if key.rows is not None:
-        made["rows"] = key.rows
+        record["rows"] = key.rows
     if key.role:
-        made["role"] = key.role
+        record["role"] = key.role
     if key.owner:
-        made["owner"] = key.owner
-    return made
+        record["owner"] = key.owner
+    return record
 
 
 def storage(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord]) -> str:
@@ -105,21 +105,21 @@ def moved(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord], everyth
     selected = _selected(inputs, outputs)
     if everything or selected is None:
         return sum(array["bytes"] for array in (*inputs, *outputs))
-    whole = [] if in_place else [array["shape"] for array in outputs if array["stype"] == "default"]
+    dense = [] if in_place else [array["shape"] for array in outputs if array["stype"] == "default"]
     widths = {a["shape"][-1] for a in inputs if a["stype"] == "csr"}
     return (sum(_rows(array, selected) if in_place else array["bytes"] for array in outputs)
-            + sum(a["bytes"] if a["shape"] in whole else _rows(a, selected, widths) for a in inputs))
+            + sum(a["bytes"] if a["shape"] in dense else _rows(a, selected, widths) for a in inputs))
 
 
-def moved_in_place(inputs: Sequence[ArrayRecord], made: Sequence[ArrayRecord], reads: Mapping[int, int | None],
+def moved_in_place(inputs: Sequence[ArrayRecord], created: Sequence[ArrayRecord], reads: Mapping[int, int | None],
                    writes: Mapping[int, int | None]) -> int:
-    """Bytes moved by a call that writes to inputs: each array that it reads, each that it writes, and ``made``, the new ones.
+    """Bytes moved by a call that writes to inputs: each array that it reads, each that it writes, and ``created``, the new ones.
 
     So what it reads and writes, such as the weight and the states of an optimizer's step, counts twice.
     ``reads`` and ``writes`` are as ``core.op.Visits`` has them: where they name the row_sparse input that stores the rows
     visited, an array counts with so many rows.  What is written in place counts without indices, which stay as they are.
     """
-    total = sum(array["bytes"] for array in made)
+    total = sum(array["bytes"] for array in created)
     for visited in (reads, writes):
         for place, rows in visited.items():
             total += _visited(inputs[place], None if rows is None else inputs[rows].get("rows", 0), place in writes)
@@ -136,8 +136,8 @@ def _visited(array: ArrayRecord, rows: int | None, in_place: bool) -> int:
 
 def selected(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord], place: int) -> int:
     """Bytes read and written by a call that reads of the input at ``place`` only what its results hold."""
-    given = sum(array["bytes"] for array in outputs)
-    return given + sum(min(array["bytes"], given) if at == place else array["bytes"] for at, array in enumerate(inputs))
+    written = sum(array["bytes"] for array in outputs)
+    return written + sum(min(array["bytes"], written) if at == place else array["bytes"] for at, array in enumerate(inputs))
 
 
 def _selected(inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord]) -> int | None:

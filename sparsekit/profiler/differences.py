@@ -72,8 +72,8 @@ def diff(before: Runs, after: Runs) -> Diff:
     return Diff(_Side(sides[0]), _Side(sides[1]))
 
 
-def _listed(given: Runs) -> list[Profile]:
-    profiles = list(given) if isinstance(given, (list, tuple)) else [given]
+def _listed(runs: Runs) -> list[Profile]:
+    profiles = list(runs) if isinstance(runs, (list, tuple)) else [runs]
     for profile in profiles:
         if not hasattr(profile, "records") or not hasattr(profile, "wall"):
             raise ProfilerError(expected("Each side of a comparison", "a profile", type(profile)),
@@ -201,9 +201,9 @@ class Diff:
         changed = [row for row in self.rows if row["verdict"] != SAME]
         if not changed and self.peak_bytes[0] == self.peak_bytes[1]:
             return SAME
-        found = (("calls", _sum([row["calls"] for row in self.rows])), ("bytes moved", _sum([row["bytes"] for row in self.rows])),
+        pairs = (("calls", _sum([row["calls"] for row in self.rows])), ("bytes moved", _sum([row["bytes"] for row in self.rows])),
                  ("bytes at the peak", self.peak_bytes))
-        parts = [f"{what} {_times(*pair)}" for what, pair in found if not _close(*pair)]
+        parts = [f"{name} {_times(*pair)}" for name, pair in pairs if not _close(*pair)]
         return ", ".join(parts) or f"{counted(len(changed), 'operator')} changed"
 
     def summary(self) -> str:

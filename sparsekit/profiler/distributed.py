@@ -97,41 +97,41 @@ class Distributed:
 
     def _pictures(self) -> list[Figure]:
         """The picture, or none for a profile that does not have what it shows."""
-        found = list(self._crossed())
-        return [cable_figure(found)] if found else []
+        tables = list(self._crossed())
+        return [cable_figure(tables)] if tables else []
 
     def _crossed(self) -> Iterator[Crossed]:
         """The mean step of each key, over steps and workers."""
-        found: dict[object, list[dict[str, Any]]] = {}  # object: a key; Any: plain data
+        by_key: dict[object, list[dict[str, Any]]] = {}  # object: a key; Any: plain data
         for _, data in self._workers:
             for record in exchanges(data.records):
-                for one in _dicts(record["attrs"].get("keys", [])):
-                    if "by_server" in one and one["bytes_pulled"] + one["bytes_pushed"]:
-                        found.setdefault(one["key"], []).append(one)
-        for key, some in found.items():
-            parts = [part for one in some for part in _lists(one["by_server"]) if len(part) == 4]
-            pulls, pushes = (max(1, sum(one[name] for one in some)) for name in ("pulls", "pushes"))
+                for entry in _dicts(record["attrs"].get("keys", [])):
+                    if "by_server" in entry and entry["bytes_pulled"] + entry["bytes_pushed"]:
+                        by_key.setdefault(entry["key"], []).append(entry)
+        for key, some in by_key.items():
+            parts = [part for entry in some for part in _lists(entry["by_server"]) if len(part) == 4]
+            pulls, pushes = (max(1, sum(entry[name] for entry in some)) for name in ("pulls", "pushes"))
             servers = {}
             for at in sorted({part[0] for part in parts}):
                 own = [part for part in parts if part[0] == at]
                 rows = sum(part[2] for part in own) / pulls, sum(part[3] for part in own) / pushes
                 servers[at] = Server(f"server {at}", own[0][1], *rows)
-            ways = [(sum(one[f"rows_{way}"] for one in some) / count, sum(one[f"bytes_{way}"] for one in some) / count,
-                     "dense" if any(one.get(f"{way}_whole") for one in some) else "sparse")
+            ways = [(sum(entry[f"rows_{way}"] for entry in some) / count, sum(entry[f"bytes_{way}"] for entry in some) / count,
+                     "dense" if any(entry.get(f"{way}_whole") for entry in some) else "sparse")
                     for way, count in (("pulled", pulls), ("pushed", pushes))]
             yield Crossed(str(key), some[0]["rows"], some[0]["bytes"], ways[0], ways[1], list(servers.values()))
 
     def _by_server(self) -> dict[int, tuple[int, int]]:
         """Bytes and round trips of each server, as the workers count them."""
-        found: dict[int, tuple[int, int]] = {}
+        by_server: dict[int, tuple[int, int]] = {}
         count = 0
         for _, data in self._workers:
             for record in exchanges(data.records):
                 for server, sent, received in _lists(record["attrs"]["servers"]):
-                    before = found.get(server, (0, 0))
-                    found[server] = before[0] + sent + received, before[1] + 1
-        count = max([*found, *(part.process.number for part in self._servers)], default=-1) + 1
-        return {server: found.get(server, (0, 0)) for server in range(count)}
+                    before = by_server.get(server, (0, 0))
+                    by_server[server] = before[0] + sent + received, before[1] + 1
+        count = max([*by_server, *(part.process.number for part in self._servers)], default=-1) + 1
+        return {server: by_server.get(server, (0, 0)) for server in range(count)}
 
     def _process_table(self) -> Table:
         rows = [*map(self._worker_row, self._workers), *map(_server_row, self._servers)]
@@ -151,13 +151,14 @@ class Distributed:
 
     def _worker_row(self, part: Part) -> dict[str, Any]:  # Any: the fields of a row
         process, data = part
-        found = list(exchanges(data.records))
+        exchanged = list(exchanges(data.records))
         waits = [record for record in data.records if record["lane"] == "wait"]
-        about = [record["attrs"] for record in found]
+        about = [record["attrs"] for record in exchanged]
         # Any: plain data of the record
-        sent, received = (sum(int(_number(one.get(name))) for one in about) for name in ("sent", "received"))
-        return {"process": process.name, "round_trips": len(found), "sent": sent, "received": received,
-                "exchange": sum(record["duration"] for record in found), "waiting": sum(record["duration"] for record in waits),
+        sent, received = (sum(int(_number(attrs.get(name))) for attrs in about) for name in ("sent", "received"))
+        return {"process": process.name, "round_trips": len(exchanged), "sent": sent, "received": received,
+                "exchange": sum(record["duration"] for record in exchanged),
+                "waiting": sum(record["duration"] for record in waits),
                 "work": None, "apply": None, "snapshot": None, "duplicates": None, "clock_error": process.error}
 
     def _key_table(self) -> Table:
@@ -165,15 +166,15 @@ class Distributed:
         sums: dict[tuple[str, object], dict[str, Any]] = {}  # object: a key; Any: plain data
         for process, data in self._workers:
             for record in exchanges(data.records):
-                for one in _dicts(record["attrs"].get("keys", [])):
-                    row = sums.setdefault((process.name, one["key"]), {
-                        "process": process.name, "key": one["key"], "rows": one["rows"], **dict.fromkeys(SUMS, 0),
+                for entry in _dicts(record["attrs"].get("keys", [])):
+                    row = sums.setdefault((process.name, entry["key"]), {
+                        "process": process.name, "key": entry["key"], "rows": entry["rows"], **dict.fromkeys(SUMS, 0),
                         "staleness": None, "most_stale": None})
                     for name in SUMS:
-                        row[name] += one[name]
-            for key, found in stale.items():
+                        row[name] += entry[name]
+            for key, lags in stale.items():
                 if key[0] == process.number and (process.name, key[1]) in sums:
-                    sums[process.name, key[1]] |= {"staleness": sum(found) / len(found), "most_stale": max(found)}
+                    sums[process.name, key[1]] |= {"staleness": sum(lags) / len(lags), "most_stale": max(lags)}
         rows = sorted(sums.values(), key=lambda row: (-row["bytes_pushed"] - row["bytes_pulled"], row["process"],
                                                       str(row["key"])))
         columns = ("process", "key", "pushes", "rows", "pushed", "pulls", "rows", "pulled", "rows asked", "staleness")
@@ -187,13 +188,13 @@ class Distributed:
 
     def _staleness(self) -> dict[tuple[int, object], list[int]]:  # object: a key
         """Steps of others that each gradient of a worker had not seen, where servers said so."""
-        found: dict[tuple[int, object], list[int]] = {}  # object: as above
+        lags: dict[tuple[int, object], list[int]] = {}  # object: as above
         for process, data in self._servers:
             for record in data.records if process.about.get("mode") == "async" else ():
                 rank, stale = record["attrs"].get("rank"), record["attrs"].get("stale")
                 if record["lane"] == "apply" and isinstance(rank, int) and isinstance(stale, int):
-                    found.setdefault((rank, record["attrs"].get("key")), []).append(stale)
-        return found
+                    lags.setdefault((rank, record["attrs"].get("key")), []).append(stale)
+        return lags
 
     def _wait_table(self) -> Table:
         sums: dict[tuple[str, tuple[int, ...]], list[float]] = {}
@@ -249,10 +250,10 @@ def _server_row(part: Part) -> dict[str, Any]:  # Any: the fields of a row
     process, data = part
     times = {lane: sum(record["duration"] for record in data.records if record["lane"] == lane)
              for lane in ("serve", "apply", "snapshot")}
-    moved = [found for record in data.records if isinstance(found := record["attrs"].get("moved"), list)]
+    moved = [sizes for record in data.records if isinstance(sizes := record["attrs"].get("moved"), list)]
     held = sum(int(_number(pair[1])) for pair in _lists(process.about.get("rows", [])))
-    return {"process": process.name, "round_trips": len(moved), "received": sum(int(_number(one[0])) for one in moved),
-            "sent": sum(int(_number(one[1])) for one in moved), "exchange": None, "waiting": None, "work": times["serve"],
+    return {"process": process.name, "round_trips": len(moved), "received": sum(int(_number(amounts[0])) for amounts in moved),
+            "sent": sum(int(_number(amounts[1])) for amounts in moved), "exchange": None, "waiting": None, "work": times["serve"],
             "apply": times["apply"], "snapshot": times["snapshot"], "duplicates": int(_number(process.about.get("duplicates"))),
             "clock_error": process.error, "rows_held": held}
 
@@ -263,10 +264,10 @@ def _number(value: object) -> float:  # object: plain data, of a file perhaps
 
 # Any: as above
 def _lists(value: object) -> Sequence[Any]:  # object: plain data, of a file perhaps
-    return [one for one in value if isinstance(one, list)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, list)] if isinstance(value, list) else []
 
 
 # Any: as above
 def _dicts(value: object) -> Sequence[Any]:  # object: plain data, of a file perhaps
     wanted = {"key", "rows", *SUMS}
-    return [one for one in value if isinstance(one, dict) and wanted <= one.keys()] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict) and wanted <= item.keys()] if isinstance(value, list) else []

@@ -234,7 +234,7 @@ class Reader:
                 self._free(plan)
                 place += 1
                 continue
-            _, start, end, lane, layer, node, thread, first, second, given, layout, dtype, where, instruction = notes[
+            _, start, end, lane, layer, node, thread, first, second, result, layout, dtype, where, instruction = notes[
                 place: place + STRIDE]
             place += STRIDE
             if plan.__class__ is str:
@@ -281,16 +281,16 @@ class Reader:
             else:
                 inputs = unfold(first), unfold(second)
             if layout is None:
-                outputs: Entry | list[Entry] = unfold(given)
+                outputs: Entry | list[Entry] = unfold(result)
             elif layout is MANY:
-                outputs = [unfold(part) for part in given]
+                outputs = [unfold(part) for part in result]
             elif layout is VIEW or layout is SPARSE:
-                outputs = entry = unfold(given)
-                self._stand_for(start, entry, owner_of(given))
+                outputs = entry = unfold(result)
+                self._stand_for(start, entry, owner_of(result))
             else:
-                made = marked[start] = Allocation(given, layout.shape, dtype, [start])
-                outputs = held = entries.setdefault(id(given), made)
-                if held is not made:  # another thread's note of the same array came first
+                allocation = marked[start] = Allocation(result, layout.shape, dtype, [start])
+                outputs = held = entries.setdefault(id(result), allocation)
+                if held is not allocation:  # another thread's note of the same array came first
                     marked[start] = held
                     held.marks.append(start)
             events.append(new(Operation, (plan, start, end, lane, layer, node, thread, inputs, outputs, self._deaths, where,
@@ -299,7 +299,7 @@ class Reader:
 
     # Any: what ``Recorder.table`` notes of many runs at once; items of the flat list
     def _table(self, common: tuple[Any, ...], brought: Sequence[Entry], first: int, copies: Sequence[Entry], noted: bytes,
-               more: tuple[Any, Any] | None, where: tuple[str, int, Place],  # Any: as above
+               extra: tuple[Any, Any] | None, where: tuple[str, int, Place],  # Any: as above
                events: list[Operation | Note]) -> None:
         """Append the operations of a table, as ``Recorder.table`` noted them."""
         slots, _, left, token, (ran, start, stop), account = common
@@ -315,7 +315,7 @@ class Reader:
             return  # the run began before this recorder did, in another thread
         entries, recipes, constants, new = state.entries, account.recipes, account.constants, tuple.__new__
         entries.update(zip(slots, brought, strict=False))
-        stores, views = more or ((), ())
+        stores, views = extra or ((), ())
         entries.update([(slot, self._entry_of(part)) for slot, part in stores])
         if not (moments[start + 1: stop + 1] > moments[start: stop]).all():  # no two at once, to keep their order
             steps = np.arange(len(moments))
@@ -323,16 +323,16 @@ class Reader:
         times = moments.tolist()
         for event in ran[state.reached: start]:
             self._release(event.freed, state)
-        for number, (plan, own, layer, link, taken, given, freed) in enumerate(ran[start: stop], start):
+        for number, (plan, own, layer, link, taken, written, freed) in enumerate(ran[start: stop], start):
             begun, ended = times[number: number + 2]
-            for slot in given:
+            for slot in written:
                 entries[slot] = results.pop(slot) if slot in results else self._made(recipes[slot], state, account, sizes)
             inputs = [entries[slot] if slot in entries else self._made(constants[slot], state, account, sizes) for slot in taken]
-            outputs = entries[given[0]] if len(given) == 1 else [entries[slot] for slot in given]
+            outputs = entries[written[0]] if len(written) == 1 else [entries[slot] for slot in written]
             node, own = first + link if first and link >= 0 else None, own or lane
             events.append(new(Operation, (plan, begun, ended, own, layer, node, thread, inputs, outputs,
                                           self._deaths, None if own == "backward" else place, 0)))
-            for slot in given:
+            for slot in written:
                 if recipes[slot].parameter and recipes[slot].stype == "default":
                     events.append(Note(ASSIGN, ended, ended, "", "", thread, Assignment(
                         entries[slot], "gradient", recipes[slot].parameter, False), self._deaths, None))
@@ -342,8 +342,8 @@ class Reader:
         for slot, target in results.items():  # copied when the operator had been read
             events.append(Note(FLOWED, times[-1], times[-1], "", "", thread, Flow(entries[slot], target), self._deaths, None))
         for slot, references in views:
-            whole = entries[slot]
-            parts: Sequence[Any] = whole.parts or (whole,)  # Any: dense entries
+            entry = entries[slot]
+            parts: Sequence[Any] = entry.parts or (entry,)  # Any: dense entries
             for part, reference in zip(parts, references, strict=True):
                 if self._entries.get(id(reference)).__class__ is not Allocation:
                     self._entries[id(reference)] = View(_owner(part), part.shape, part.dtype, reference)
@@ -363,17 +363,17 @@ class Reader:
             shape = tuple([length if size < 0 else sizes[size] * length for size, length in piece.lengths])
         if piece.buffer < 0:
             slot, place = piece.owner
-            whole = state.entries.get(slot)
-            return View(None if whole is None else _owner(whole.parts[place] if whole.parts else whole), shape, piece.dtype)
+            entry = state.entries.get(slot)
+            return View(None if entry is None else _owner(entry.parts[place] if entry.parts else entry), shape, piece.dtype)
         owner = state.buffers.get(piece.buffer)
         if owner is not None:
             return View(owner, shape, piece.dtype)
-        made = state.buffers[piece.buffer] = Allocation(None, shape, piece.dtype, [])
+        allocation = state.buffers[piece.buffer] = Allocation(None, shape, piece.dtype, [])
         if piece.buffer in account.kept:
             if piece.buffer in state.kept:
                 self._bury([state.kept[piece.buffer]])
-            state.kept[piece.buffer] = made
-        return made
+            state.kept[piece.buffer] = allocation
+        return allocation
 
     def _release(self, numbers: Iterable[int], state: _TableState) -> None:
         """Note that nothing uses some buffers any more."""
@@ -381,8 +381,8 @@ class Reader:
 
     def _bury(self, allocations: Iterable[Allocation]) -> None:
         """Note that memory of tables is not in use any more."""
-        for one in allocations:
-            self.dead.append(one)
+        for allocation in allocations:
+            self.dead.append(allocation)
             self._deaths += 1
 
     def entry(self, reference: weakref.ref[Array]) -> Allocation | View | None:
@@ -412,15 +412,15 @@ class Reader:
         if part.__class__ is int:
             return self._marked.get(part) or View(None, (), None)
         if part.__class__ is weakref.ref:
-            found = self._entries.get(id(part))
-            if found is None:
+            entry = self._entries.get(id(part))
+            if entry is None:
                 # Another thread met the array first, but its note comes later.
                 array = part()
                 if array is None:
                     return View(None, (), None)
                 owned = getattr(array, "base", None) is None
-                found = self._piece(part, array.shape, array.dtype) if owned else View(None, array.shape, array.dtype)
-            return found
+                entry = self._piece(part, array.shape, array.dtype) if owned else View(None, array.shape, array.dtype)
+            return entry
         if part[0].__class__ is weakref.ref:
             return self._entries.get(id(part[0])) or self._piece(*part)
         if part[0] is VIEW:
@@ -433,8 +433,8 @@ class Reader:
         return View(None, *part[1:])
 
     def _piece(self, reference: weakref.ref[Array], shape: Shape, dtype: DType) -> Allocation:
-        made = self._entries[id(reference)] = Allocation(reference, shape, dtype, [])
-        return made
+        allocation = self._entries[id(reference)] = Allocation(reference, shape, dtype, [])
+        return allocation
 
     # Any: items of the flat list, as in ``_entry_of``; a shape or a layout
     def _view(self, reference: weakref.ref[Array], base: Any, shape: Any, dtype: DType) -> Allocation | View:
@@ -442,18 +442,18 @@ class Reader:
         if base is None:
             return self._piece(reference, shape, dtype)
         owners = self._entry_of(base).owners()
-        made = self._entries[id(reference)] = View(owners[0][0] if owners else None, shape, dtype, reference)
-        return made
+        view = self._entries[id(reference)] = View(owners[0][0] if owners else None, shape, dtype, reference)
+        return view
 
 
     # Any: whatever holds the memory
     def _held(self, reference: weakref.ref[Any], size: int, shape: Shape, dtype: DType) -> Allocation | View:
         """An array of another library: the memory itself if it fills that, and else a view."""
-        whole = self._entries.get(id(reference))
-        if not isinstance(whole, Allocation):
+        memory = self._entries.get(id(reference))
+        if not isinstance(memory, Allocation):
             fills = math.prod(shape) * dtype.itemsize == size
-            whole = self._piece(reference, shape if fills else (size // dtype.itemsize,), dtype)
-        return whole if whole.shape == shape and whole.dtype is dtype else View(whole, shape, dtype)
+            memory = self._piece(reference, shape if fills else (size // dtype.itemsize,), dtype)
+        return memory if memory.shape == shape and memory.dtype is dtype else View(memory, shape, dtype)
 
 
 def _owner(entry: Entry) -> Allocation | None:

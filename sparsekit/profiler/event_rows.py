@@ -38,7 +38,7 @@ class EventRows:
         self.made_by = array("q")
         #: By the number of an event since then: bytes that it moved beside those of its kind, the number of the text of its
         #: arguments, and the number of the event that made dense what it reads.
-        self.more: dict[str, dict[int, int]] = {"moved": {}, "arguments": {}, "conversion": {}}
+        self.sparse_columns: dict[str, dict[int, int]] = {"moved": {}, "arguments": {}, "conversion": {}}
         self._latest = array("q")
         # Of each row, how many of those kept arrived before it.
         self._arrived = np.zeros(0, np.int64)
@@ -49,7 +49,7 @@ class EventRows:
         return len(self._arrived) + len(self._latest) // len(_APPENDED)
 
     def append(self, kind: int, start: int, duration: int, own: int, net: int, node: int, inputs: int) -> None:
-        """Add an event, after the makers of its inputs and what there is ``more`` of it."""
+        """Add an event, after the makers of its inputs and what it has in ``sparse_columns``."""
         self._latest.extend((kind, start, duration, own, net, node, inputs))
         self.total += 1
 
@@ -102,7 +102,7 @@ class EventRows:
                 continue
             columns[name] = taken_of(values, rows)
         self._hold(columns, order)
-        self._latest, self.made_by, self.more = array("q"), array("q"), {name: {} for name in self.more}
+        self._latest, self.made_by, self.sparse_columns = array("q"), array("q"), {name: {} for name in self.sparse_columns}
 
     def _latest_column(self, name: str, latest: Array, threads: Array) -> Column:
         """A column of the latest events, in the order of arrival."""
@@ -112,13 +112,13 @@ class EventRows:
         if name == "made_by":
             makers = np.frombuffer(self.made_by, np.int64) - first
             return Ragged(np.maximum(makers, NONE).astype(kind), np.cumsum(number["inputs"]))
-        if name in self.more:
+        if name in self.sparse_columns:
             shift, nothing = (first, NONE) if name in _REFERENCES else (0, 0)
             values = np.full(len(latest), nothing, kind)
-            found = self.more[name]
+            by_event = self.sparse_columns[name]
             begin = self.total - len(latest)
-            values[np.array([event - begin for event in found], np.int64)] = np.maximum(
-                np.array([*found.values()], np.int64) - shift, nothing)
+            values[np.array([event - begin for event in by_event], np.int64)] = np.maximum(
+                np.array([*by_event.values()], np.int64) - shift, nothing)
             return values
         if name == "thread":
             number[name] = threads[number["kind"]]

@@ -140,7 +140,7 @@ class Log:
             thread = self.thread(ident)
         first, own = self._plans.get(id(plan)) or self._plan(plan)
         if own:
-            self.rows.more["arguments"][self.rows.total] = own
+            self.rows.sparse_columns["arguments"][self.rows.total] = own
         made_in = plan.op.lane or lane
         if len(inputs) == 2 and not isinstance(outputs, list):
             left, right = inputs
@@ -156,11 +156,11 @@ class Log:
             border = arrays.index(0)
             sides = [[number for number in side if self._arrays[number] is not None]
                      for side in (arrays[:border], arrays[border + 1:])]
-            taken, given = ([self._arrays[number] for number in side] for side in sides)
+            taken, produced = ([self._arrays[number] for number in side] for side in sides)
             listed = outputs if isinstance(outputs, list) else [outputs]
-            made = _operator_kind(first, lane, layer, thread, line, taken, given,  # type: ignore[arg-type]  # none is None
-                                  [not _is_one_of(entry, inputs) for entry in listed])
-            kind = self._add_kind(key, {**made, "taken": sides[0], "given": sides[1]})
+            record = _operator_kind(first, lane, layer, thread, line, taken, produced,  # type: ignore[arg-type]  # none is None
+                                    [not _is_one_of(entry, inputs) for entry in listed])
+            kind = self._add_kind(key, {**record, "taken": sides[0], "given": sides[1]})
         self._pass_on(inputs, outputs if isinstance(outputs, list) else (outputs,), self._kinds[kind])
         self._append(kind, thread, start, end, NO_NODE if node is None else node, len(inputs), False)
 
@@ -190,32 +190,32 @@ class Log:
         goes on to results as large.
         """
         taken: list[Allocation | None] = []
-        origin, known, conversion, least = None, True, None, 0
+        origin, all_known, conversion, least = None, True, None, 0
         for entry in inputs:
             memory = entry if entry.__class__ is Allocation else entry.owner if entry.__class__ is View else None
             if memory is not None:
-                found = memory.origin
+                input_origin = memory.origin
                 if conversion is None and memory.conversion is not None:
                     conversion, least = memory.conversion, math.prod(memory.shape)
             else:
-                found = None if entry.__class__ is View else self._sparse_origin(kind, entry)
+                input_origin = None if entry.__class__ is View else self._sparse_origin(kind, entry)
             source = memory if memory is not None or entry.__class__ is View else _source(entry)
             self.rows.made_by.append(NONE if source is None else source.maker)
             taken.append(memory)
-            if found is None:
-                known = False
-            elif origin is None or RANKS[found.kind] > RANKS[origin.kind]:
-                origin = found
+            if input_origin is None:
+                all_known = False
+            elif origin is None or RANKS[input_origin.kind] > RANKS[origin.kind]:
+                origin = input_origin
         if not taken:
             origin = kind.get("origin")
             if origin is None:
                 origin = kind["origin"] = Origin(CREATED, kind["name"], kind["line"], "", ())
-        elif not known and origin is not None and origin.kind == CREATED:
+        elif not all_known and origin is not None and origin.kind == CREATED:
             origin = None  # what it was also computed from may have been sparse
         if kind["converts"]:
             conversion, least = self.rows.total, 0
         if conversion is not None:
-            self.rows.more["conversion"][self.rows.total] = conversion
+            self.rows.sparse_columns["conversion"][self.rows.total] = conversion
         sparse = origin is not None and origin.kind in hooks.KINDS
         for entry in outputs:
             memory = entry if entry.__class__ is Allocation else entry.owner if entry.__class__ is View else _source(entry)
@@ -231,11 +231,11 @@ class Log:
 
     def _sparse_origin(self, kind: KindRecord, entry: Entry) -> Origin:
         """The origin that a sparse input gives the results of a kind of event."""
-        found = kind.get("origin")
-        if found is None:
+        origin = kind.get("origin")
+        if origin is None:
             kind_of = kind["became_dense"] or hooks.ASKED
-            found = kind["origin"] = Origin(kind_of, kind["name"], kind["line"], entry.stype, entry.shape)
-        return found
+            origin = kind["origin"] = Origin(kind_of, kind["name"], kind["line"], entry.stype, entry.shape)
+        return origin
 
     def _array(self, entry: Entry, made_in: str = "") -> int:
         """Number of the description of an array, made in a lane; equal arrays share one."""
@@ -259,11 +259,11 @@ class Log:
 
     def _line(self, code: CodeType, instruction: int | None) -> str:
         key = (id(code), instruction)
-        found = self._lines.get(key)
-        if found is None:
+        line = self._lines.get(key)
+        if line is None:
             self._kept_alive[id(code)] = code
-            found = self._lines[key] = line_of(code, instruction)
-        return found
+            line = self._lines[key] = line_of(code, instruction)
+        return line
 
     def _line_of(self, event: Note) -> str:
         """The user's line of an event that is not an operator."""
@@ -284,9 +284,9 @@ class Log:
         if arguments:
             moved = arguments.get("bytes")
             if type(moved) is int and moved > 0:
-                self.rows.more["moved"][self.rows.total] = moved
+                self.rows.sparse_columns["moved"][self.rows.total] = moved
             text = _json({str(name): describe.plain(value) for name, value in arguments.items()})
-            self.rows.more["arguments"][self.rows.total] = self._arguments.number(text)
+            self.rows.sparse_columns["arguments"][self.rows.total] = self._arguments.number(text)
         self._append(kind, thread, start, end, NO_NODE, 0, event.lane == "compile")
 
     def _add_kind(self, key: KindKey, kind: KindRecord) -> int:
@@ -312,7 +312,7 @@ class Log:
     def _flowed(self, source: Entry, target: Entry) -> None:
         """Values were copied without an operator: the target gets the origin of the source, or none."""
         origin = next((allocation.origin for allocation, _ in source.owners()), None)
-        conversion, maker = next(((one.conversion, one.maker) for one, _ in source.owners()), (None, NONE))
+        conversion, maker = next(((owner.conversion, owner.maker) for owner, _ in source.owners()), (None, NONE))
         for allocation, _ in target.owners():
             allocation.conversion, allocation.maker = conversion, maker
             if origin is not None or (allocation.origin is not None and allocation.origin.kind == CREATED):
@@ -384,8 +384,8 @@ class Log:
     def _kind_columns(self) -> dict[str, Given]:
         kinds = self._kinds
         # Names of fields, which a TypedDict wants to see written out.
-        found: dict[str, Given] = {name: [kind[name] for kind in kinds] for name in _PLAIN_OF_KIND}  # type: ignore[literal-required]
-        return {**found, "type": [kind["kind"] for kind in kinds], "attrs": [_json(kind["attrs"]) for kind in kinds],
+        plain: dict[str, Given] = {name: [kind[name] for kind in kinds] for name in _PLAIN_OF_KIND}  # type: ignore[literal-required]
+        return {**plain, "type": [kind["kind"] for kind in kinds], "attrs": [_json(kind["attrs"]) for kind in kinds],
                 "storage": [describe.storage(kind["inputs"], kind["outputs"]) for kind in kinds],
                 "inputs": [kind["taken"] for kind in kinds], "outputs": [kind["given"] for kind in kinds]}
 
@@ -412,18 +412,18 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Giv
     return {"run": [0] * len(rows), **{name: [row[place] for row in rows] for place, name in enumerate(names)}}
 
 
-def _fold_into(before: list[int], more: list[int]) -> None:
+def _fold_into(before: list[int], added: list[int]) -> None:
     """Add the sums of more events of a kind."""
-    calls, total, own, shortest, longest, moved = more
+    calls, total, own, shortest, longest, moved = added
     before[3] = min(before[3], shortest) if before[0] else shortest
     before[4] = max(before[4], longest)
     before[0], before[1], before[2], before[5] = before[0] + calls, before[1] + total, before[2] + own, before[5] + moved
 
 
 def _operator_kind(plan: Plan, lane: str, layer: str, thread: int, line: str, taken: list[describe.ArrayKey],
-                   given: list[describe.ArrayKey], made: list[bool]) -> KindRecord:
-    """What all calls of a kind have in common; ``made`` says which results are new arrays, and not inputs written in place."""
-    inputs, outputs = ([describe.describe(key) for key in side] for side in (taken, given))
+                   produced: list[describe.ArrayKey], is_new: list[bool]) -> KindRecord:
+    """What all calls of a kind have in common; ``is_new`` says which results are new arrays, and not inputs written in place."""
+    inputs, outputs = ([describe.describe(key) for key in side] for side in (taken, produced))
     useful, dense = describe.flops(plan.op, plan.attrs, inputs, outputs)
     fallback = bool(plan.fallback)
     became_dense = hooks.FALLBACK if fallback else _by_nature(plan, lane, inputs, outputs)
@@ -431,12 +431,12 @@ def _operator_kind(plan: Plan, lane: str, layer: str, thread: int, line: str, ta
         "name": plan.op.name, "kind": "op", "lane": plan.op.lane or lane, "layer": layer,
         "attrs": {name: describe.plain(value) for name, value in plan.attrs.items()}, "fallback": fallback,
         "became_dense": became_dense, "converts": bool(became_dense) or _asked(plan.op.lane or lane, inputs, outputs),
-        "inputs": inputs, "outputs": outputs, "bytes": _moved(plan, inputs, outputs, made),
+        "inputs": inputs, "outputs": outputs, "bytes": _moved(plan, inputs, outputs, is_new),
         "flops": useful, "dense_flops": dense, "line": line, "thread": thread, "taken": [], "given": [],
     }
 
 
-def _moved(plan: Plan, inputs: list[ArrayRecord], outputs: list[ArrayRecord], made: list[bool]) -> int:
+def _moved(plan: Plan, inputs: list[ArrayRecord], outputs: list[ArrayRecord], is_new: list[bool]) -> int:
     """Bytes that a call reads and writes."""
     op: Any = plan.op  # Any: the record of an operator of this library or of PyTorch, which have more than a name
     own, place = getattr(op, "moved", None), getattr(op, "selects", None)
@@ -445,16 +445,16 @@ def _moved(plan: Plan, inputs: list[ArrayRecord], outputs: list[ArrayRecord], ma
     if getattr(op, "mutates", ()):
         stypes = ["default" if plan.fallback else array["stype"] for array in inputs]
         reads, writes = op.visits(plan.attrs, stypes, getattr(plan, "training", False))
-        return describe.moved_in_place(inputs, [array for array, new in zip(outputs, made, strict=True) if new], reads, writes)
+        return describe.moved_in_place(inputs, [array for array, new in zip(outputs, is_new, strict=True) if new], reads, writes)
     if place is not None and inputs[place]["stype"] == "default" and not plan.fallback:
         return describe.selected(inputs, outputs, place)
-    return describe.moved(inputs, outputs, plan.fallback, in_place=not all(made))
+    return describe.moved(inputs, outputs, plan.fallback, in_place=not all(is_new))
 
 
 def _is_one_of(entry: Entry, inputs: Sequence[Entry]) -> bool:
     """Whether a result is one of the inputs, or lies in its memory."""
     owners = {owner for owner, _ in entry.owners()}
-    return any(entry is one or not owners.isdisjoint(owner for owner, _ in one.owners()) for one in inputs)
+    return any(entry is other or not owners.isdisjoint(owner for owner, _ in other.owners()) for other in inputs)
 
 
 def _memory(entry: Entry) -> Allocation | None:

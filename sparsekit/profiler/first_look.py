@@ -61,8 +61,8 @@ class FirstLook(NamedTuple):
 def first_look(profile: Profile) -> FirstLook | None:
     """The largest dense thing in a profile that need not be dense; None if there is none, or no operator of PyTorch."""
     operators = [record for record in profile.records if is_torch(record)]
-    found = [*_gradients(profile, operators), *_conversions(profile, operators), *_operands(profile, operators)]
-    return max(found, key=lambda one: one.bytes - one.needed, default=None)
+    candidates = [*_gradients(profile, operators), *_conversions(profile, operators), *_operands(profile, operators)]
+    return max(candidates, key=lambda look: look.bytes - look.needed, default=None)
 
 
 def nothing_to_see(profile: Profile) -> str:
@@ -70,13 +70,13 @@ def nothing_to_see(profile: Profile) -> str:
     operators = [record for record in profile.records if is_torch(record)]
     if not operators:
         return ""
-    moved = sum(one["bytes"] for one in operators)
-    sparse = sum(one["bytes"] for one in operators
-                 if any(part["stype"] != "default" for part in [*one["inputs"], *one["outputs"]]))
+    moved = sum(call["bytes"] for call in operators)
+    sparse = sum(call["bytes"] for call in operators
+                 if any(part["stype"] != "default" for part in [*call["inputs"], *call["outputs"]]))
     gradients = counted_rows(profile.records)
     seen = (f"of {counted(len(gradients), 'gradient')} of {format_bytes(SMALL)} or more, none is dense and mostly zero"
             if gradients else f"no backward pass left a gradient of {format_bytes(SMALL)} or more in a parameter"
-            + (f" ({RETURNED})" if any(one["lane"] == "backward" for one in operators) else ""))
+            + (f" ({RETURNED})" if any(call["lane"] == "backward" for call in operators) else ""))
     head = "Look at the first advice. Beside it" if profile.advice() else "Nothing to look at first"
     return (f"{head}: {seen}, and no sparse tensor became dense. Operators on sparse tensors move "
             f"{format_percent(sparse / moved if moved else 0.0)} of all bytes.")
@@ -84,54 +84,59 @@ def nothing_to_see(profile: Profile) -> str:
 
 def _gradients(profile: Profile, operators: list[Record]) -> list[FirstLook]:
     tried = {record["attrs"].get("parameter"): record["attrs"] for record in profile.records if record["name"] == TRIED}
-    made = []
-    for one in counted_rows(profile.records):
-        if one.mostly_zero and one.bytes - one.as_rows > SMALL:
-            told = tried.get(one.parameter, {})
+    looks = []
+    for gradient in counted_rows(profile.records):
+        if gradient.mostly_zero and gradient.bytes - gradient.as_rows > SMALL:
+            told = tried.get(gradient.parameter, {})
             remedy = str(told.get("way") or f"PyTorch takes no sparse gradient here: {told.get('why') or 'none was tried'}.")
-            layer, shape = one.parameter.rpartition(".")[0], list(one.shape)
+            layer, shape = gradient.parameter.rpartition(".")[0], list(gradient.shape)
             line = next((record["line"] for record in operators if record["lane"] == "forward" and record["line"]
                          and (record["layer"] == layer if layer else _has(record["inputs"], shape))), "")
-            rows = f"{format_count(one.most)} of {format_count(one.length)} {one.axis}"
-            what = f"the gradient of {one.parameter}, with values in {rows},"
-            made.append(FirstLook(what, line, one.bytes, one.as_rows, *_shares(operators, shape, ("backward", "update")), remedy))
-    return made
+            rows = f"{format_count(gradient.most)} of {format_count(gradient.length)} {gradient.axis}"
+            name = f"the gradient of {gradient.parameter}, with values in {rows},"
+            looks.append(FirstLook(name, line, gradient.bytes, gradient.as_rows,
+                                   *_shares(operators, shape, ("backward", "update")), remedy))
+    return looks
 
 
 def _conversions(profile: Profile, operators: list[Record]) -> list[FirstLook]:
-    made = []
+    looks = []
     for finding in profile.advice():
         event = finding.event
         if finding.rule in _RULES and event is not None and is_torch(event):
             arrays = [*event["inputs"], *event["outputs"]]
-            dense = max((one for one in arrays if one["stype"] == "default"), key=lambda one: one["bytes"], default=None)
-            stored = max((one for one in arrays if one["stype"] != "default"), key=lambda one: one["bytes"], default=None)
+            dense = max((array for array in arrays if array["stype"] == "default"),
+                        key=lambda array: array["bytes"], default=None)
+            stored = max((array for array in arrays if array["stype"] != "default"),
+                         key=lambda array: array["bytes"], default=None)
             if dense is not None and stored is not None and dense["bytes"] - stored["bytes"] > SMALL:
-                what = f"what {event['name']} takes and makes of a {stored['stype']} tensor"
-                made.append(FirstLook(what, event["line"], dense["bytes"], stored["bytes"],
-                                      *_shares(operators, list(dense["shape"]), ()), finding.remedy))
-    return made
+                name = f"what {event['name']} takes and makes of a {stored['stype']} tensor"
+                looks.append(FirstLook(name, event["line"], dense["bytes"], stored["bytes"],
+                                       *_shares(operators, list(dense["shape"]), ()), finding.remedy))
+    return looks
 
 
 def _operands(profile: Profile, operators: list[Record]) -> list[FirstLook]:
-    made = []
-    for one in zero_operands(profile.records):
-        if one.bytes - one.needed > SMALL:
-            remedy = (f"Make it sparse once, before the loop, with {one.way}: products take it." if one.way
-                      else f"No sparse one is advised: {one.why}.")
-            what = (f"a matrix of {' × '.join(map(format_count, one.shape))} with {format_count(one.stored)} values that are not "
-                    "zero")
-            made.append(FirstLook(what, one.line, one.bytes, one.needed, *_shares(operators, list(one.shape), ()), remedy))
-    return made
+    looks = []
+    for operand in zero_operands(profile.records):
+        if operand.bytes - operand.needed > SMALL:
+            remedy = (f"Make it sparse once, before the loop, with {operand.way}: products take it." if operand.way
+                      else f"No sparse one is advised: {operand.why}.")
+            name = (f"a matrix of {' × '.join(map(format_count, operand.shape))} with {format_count(operand.stored)} values that "
+                    "are not zero")
+            looks.append(FirstLook(name, operand.line, operand.bytes, operand.needed,
+                                   *_shares(operators, list(operand.shape), ()), remedy))
+    return looks
 
 
 def _has(arrays: list[ArrayRecord], shape: list[int]) -> bool:
-    return any(list(one["shape"]) == shape and one["stype"] == "default" for one in arrays)
+    return any(list(array["shape"]) == shape and array["stype"] == "default" for array in arrays)
 
 
 def _shares(operators: list[Record], shape: list[int], lanes: tuple[str, ...]) -> tuple[float, float]:
     """The share that operators on dense arrays of a shape have of all bytes moved, and of the time."""
-    own = [one for one in operators if (not lanes or one["lane"] in lanes) and _has([*one["inputs"], *one["outputs"]], shape)]
-    moved, time = (sum(one["bytes"] for one in operators), sum(one["duration"] for one in operators))
-    return (sum(one["bytes"] for one in own) / moved if moved else 0.0,
-            sum(one["duration"] for one in own) / time if time else 0.0)
+    own = [call for call in operators
+           if (not lanes or call["lane"] in lanes) and _has([*call["inputs"], *call["outputs"]], shape)]
+    moved, time = (sum(call["bytes"] for call in operators), sum(call["duration"] for call in operators))
+    return (sum(call["bytes"] for call in own) / moved if moved else 0.0,
+            sum(call["duration"] for call in own) / time if time else 0.0)

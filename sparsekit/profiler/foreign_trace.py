@@ -70,19 +70,19 @@ def read_foreign(document: JSON, name: str) -> Stored:
     for _, _, event in spans:
         tracks.setdefault(_track(event), len(tracks))
     describe = _torch if origin == "torch.profiler" else _other
-    found = Spans()
+    recorded = Spans()
     for start, duration, event in sorted(spans, key=lambda span: (tracks[_track(span[2])], span[0], -span[1])):
         thread, name, args = tracks[_track(event)], _text(event["name"]), event.get("args")
-        around = found.around(thread, at(start))
+        around = recorded.around(thread, at(start))
         told = describe(name, _text(event.get("cat", "")), args if isinstance(args, dict) else {}, around)
-        found.add(thread, at(start), round(duration * 1000), (name, told.kind, told.lane), told.inputs, told.node)
+        recorded.add(thread, at(start), round(duration * 1000), (name, told.kind, told.lane), told.inputs, told.node)
     times = [at(now) for now, _ in samples]
-    wall = max([found.end] + times + [at(mark.time) for mark in marks])
+    wall = max([recorded.end] + times + [at(mark.time) for mark in marks])
     held = [0, *(size for _, size in samples)]
     return Stored(build(
         Strings(), runs={"wall": [wall], "events": [len(spans)], "error": [NONE],
                          "about": [json.dumps({"environment": {"trace of": origin}})]},
-        **found.tables(),
+        **recorded.tables(),
         # Nothing says what was allocated, only how much there was: pieces of one byte.
         holdings={"role": ["workspace"], "bytes": [1]},
         changes={"run": [0] * len(times), "holding": [0] * len(times), "time": times,
@@ -120,7 +120,7 @@ def _track(event: Object) -> Track:
 
 def _spans(events: list[JSON]) -> list[tuple[float, float, Object]]:
     """Start, duration and event of all that has both, from ``X`` events and pairs of ``B`` and ``E``."""
-    found: list[tuple[float, float, Object]] = []
+    spans: list[tuple[float, float, Object]] = []
     open_ = _Open()
     for event in events:
         if not isinstance(event, dict) or _LANE_OF_CATEGORY.get(_text(event.get("cat"))) == "":
@@ -133,15 +133,15 @@ def _spans(events: list[JSON]) -> list[tuple[float, float, Object]]:
         if kind == "X":
             duration = _number(event.get("dur"))
             if duration is not None and duration >= 0 and event.get("name") is not None:
-                found.append((start, duration, event))
+                spans.append((start, duration, event))
         elif kind in ("B", "b"):
             if event.get("name") is not None:
                 open_.begin((str(kind), *_track(event)), start, event)
         else:
             begun = open_.end(("B" if kind == "E" else "b", *_track(event)), start, event.get("name"))
             if begun is not None:
-                found.append((begun.start, start - begun.start, begun.event))
-    return found
+                spans.append((begun.start, start - begun.start, begun.event))
+    return spans
 
 
 class _Begun:
@@ -258,7 +258,7 @@ class _Mark(NamedTuple):
 
 def _marks(events: list[JSON]) -> list[_Mark]:
     """Markers and counters."""
-    found: list[_Mark] = []
+    marks: list[_Mark] = []
     for event in events:
         if (not isinstance(event, dict) or event.get("ph") not in ("i", "I", "n", "C") or event.get("name") in (None, "[memory]")
                 or event.get("cat") in ("MXNET_C_API", "Device Storage")):
@@ -266,5 +266,5 @@ def _marks(events: list[JSON]) -> list[_Mark]:
         now, counts, args = _number(event.get("ts")), event.get("ph") == "C", event.get("args")
         value = _first_number(args) if counts and isinstance(args, dict) else None
         if now is not None and not (counts and value is None):
-            found.append(_Mark(now, _track(event), "counter" if counts else "marker", _text(event["name"]), value))
-    return found
+            marks.append(_Mark(now, _track(event), "counter" if counts else "marker", _text(event["name"]), value))
+    return marks

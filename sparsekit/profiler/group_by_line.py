@@ -65,20 +65,20 @@ def cell_memory(columns: Columns) -> dict[str, CellMemory]:
     if not len(changes) or not len(columns.events):
         return {}
     sizes = columns.holdings.bytes[changes.holding] * changes.count
-    held, made = np.cumsum(sizes), np.cumsum(np.where(changes.met == 0, sizes, 0))
+    held, allocated = np.cumsum(sizes), np.cumsum(np.where(changes.met == 0, sizes, 0))
     cells, begins = _runs(columns)
     # Where the changes of each stretch of one cell begin, and where they end.
     ends = [*np.searchsorted(changes.time, begins[1:], side="right").tolist(), len(changes)]
-    found: dict[str, CellMemory] = {}
+    memory: dict[str, CellMemory] = {}
     place = 0
     for cell, end in zip(cells, ends, strict=True):
-        before, made_before = (int(levels[place - 1]) if place else 0 for levels in (held, made))
-        peak, kept = found.get(cell, CellMemory(0, 0))
+        before, allocated_before = (int(levels[place - 1]) if place else 0 for levels in (held, allocated))
+        peak, kept = memory.get(cell, CellMemory(0, 0))
         highest = int(held[place:end].max(initial=before))
-        made_after = int(made[end - 1]) if end else 0
-        found[cell] = CellMemory(max(peak, highest), kept + made_after - made_before)
+        allocated_after = int(allocated[end - 1]) if end else 0
+        memory[cell] = CellMemory(max(peak, highest), kept + allocated_after - allocated_before)
         place = max(place, end)
-    return found
+    return memory
 
 
 def _runs(columns: Columns) -> tuple[list[str], Array]:

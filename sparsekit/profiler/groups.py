@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .arguments import one_of
+from ..base.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from ..base.types import Array
@@ -74,30 +74,30 @@ def grouped(columns: Columns, *by: str) -> dict[str, Array]:
         If ``by`` names something else.
     """
     for name in by:
-        one_of("grouping", name, BY)
+        UnknownNameError.check("grouping", name, BY)
     rows = _rows(columns)
     folded = columns.folded
     keys = [np.concatenate([_of_rows(columns, rows, name), _of_folded(folded, name)]) for name in by]
     place, first = _groups(keys, len(rows["run"]) + len(folded))
     order = np.argsort(first, kind="stable")
     rank = np.argsort(order, kind="stable")[place]
-    found = {name: key[first[order]] for name, key in zip(by, keys, strict=True)}
+    groups = {name: key[first[order]] for name, key in zip(by, keys, strict=True)}
     for name in (*TIMES, *COSTS):
         values = np.concatenate([rows[name], getattr(folded, name)])
-        found[name] = put_together(name, rank, len(first), values)
-    return found
+        groups[name] = put_together(name, rank, len(first), values)
+    return groups
 
 
 def put_together(name: str, place: Array, groups: int, values: Array) -> Array:
     """One of ``TIMES`` or ``COSTS`` of groups of rows; ``place`` says to which of so many each row belongs."""
     if name == "minimum":
-        made = np.full(groups, np.iinfo(np.int64).max)
-        np.minimum.at(made, place, values)
-        return made
+        result = np.full(groups, np.iinfo(np.int64).max)
+        np.minimum.at(result, place, values)
+        return result
     if name == "maximum":
-        made = np.zeros(groups, np.int64)
-        np.maximum.at(made, place, values)
-        return made
+        result = np.zeros(groups, np.int64)
+        np.maximum.at(result, place, values)
+        return result
     return _added(place, values, groups)
 
 
@@ -119,22 +119,22 @@ def _rows(columns: Columns) -> dict[str, Array]:
     first[pair[::-1]] = np.arange(len(events))[::-1]  # the last that is written is the first
     order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(events))]
     run, kind = np.divmod(order, max(len(kinds), 1))
-    found = {"run": run, "kind": kind}
+    rows = {"run": run, "kind": kind}
     sums = sums_of(pair, pairs, events.net, events.own)
-    found |= {name: values[order] for name, values in zip(TIMES, sums, strict=True)}
-    found |= {name: found["calls"] * getattr(kinds, name)[kind] for name in COSTS}
-    found["bytes"] = found["bytes"] + _added(pair, events.moved, pairs)[order]
-    return found
+    rows |= {name: values[order] for name, values in zip(TIMES, sums, strict=True)}
+    rows |= {name: rows["calls"] * getattr(kinds, name)[kind] for name in COSTS}
+    rows["bytes"] = rows["bytes"] + _added(pair, events.moved, pairs)[order]
+    return rows
 
 
 def _of_rows(columns: Columns, rows: dict[str, Array], name: str) -> Array:
-    found: Array = rows["run"] if name == "run" else getattr(columns.kinds, name)[rows["kind"]]
-    return found
+    column: Array = rows["run"] if name == "run" else getattr(columns.kinds, name)[rows["kind"]]
+    return column
 
 
 def _of_folded(folded: Table, name: str) -> Array:
-    found: Array = getattr(folded, name) if name in FOLDED_BY else np.zeros(len(folded), np.int32)
-    return found
+    column: Array = getattr(folded, name) if name in FOLDED_BY else np.zeros(len(folded), np.int32)
+    return column
 
 
 def covered(columns: Columns, run: int) -> int:

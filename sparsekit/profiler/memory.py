@@ -111,11 +111,11 @@ class MemoryTracker:
                 self._rows_before.update(dict.fromkeys(idle, (owner, rows)))
             else:
                 self._note_rows(owner, rows)
-        given = role, owner
+        assigned = role, owner
         entry.number = 0  # it is described anew
         for allocation, _ in entry.owners():
-            if allocation.given != given:
-                allocation.given = given
+            if allocation.given != assigned:
+                allocation.given = assigned
                 allocation.number = 0
                 if allocation.known and not allocation.freed:
                     self._change_role(allocation, role, owner)
@@ -158,13 +158,13 @@ class MemoryTracker:
 
     def _note_temporaries(self, event: Operation | Note, dead: collections.deque[Allocation], start: int) -> None:
         """Count what was made since ``start`` and is already freed: the dense copies of a fallback, for instance."""
-        found = [allocation for allocation in itertools.islice(dead, event.deaths - self._consumed)
+        freed = [allocation for allocation in itertools.islice(dead, event.deaths - self._consumed)
                  if allocation.kind is not UNCOUNTED and allocation.born and allocation.time >= start]
-        if not found or isinstance(event, Note):
+        if not freed or isinstance(event, Note):
             return
-        size = sum(allocation.kind.bytes for allocation in found)
+        size = sum(allocation.kind.bytes for allocation in freed)
         count = self.temporaries.setdefault((event.plan.op.name, event.layer), [0, 0, 0])
-        count[:] = count[0] + len(found), count[1] + size, max(count[2], size)
+        count[:] = count[0] + len(freed), count[1] + size, max(count[2], size)
 
     def _meet(self, entry: Entry, event: Operation | Note, roles: dict[str, str], now: int, met: int) -> None:
         """Count the memory of an array that an event mentions for the first time; ``met`` says that no operator made it."""
@@ -179,9 +179,9 @@ class MemoryTracker:
                 if not allocation.freed:
                     self._count_in(allocation, component, entry, event, roles, now, met)
 
-    def _count_in(self, allocation: Allocation, component: str, whole: Entry, event: Operation | Note, roles: dict[str, str],
+    def _count_in(self, allocation: Allocation, component: str, entry: Entry, event: Operation | Note, roles: dict[str, str],
                   now: int, met: int) -> None:
-        allocation.kind = kind = self._kind_of(allocation, component, whole, event, roles)
+        allocation.kind = kind = self._kind_of(allocation, component, entry, event, roles)
         self._count += 1
         if self._before and self._before.pop(allocation, None) is not None:
             if allocation in self._rows_before:
@@ -200,16 +200,16 @@ class MemoryTracker:
         if len(self._codes) + len(self._changes["time"]) - len(self._first) - self._coarse > MAX_CHANGES:
             self._leave_out()
 
-    def _kind_of(self, allocation: Allocation, component: str, whole: Entry, event: Operation | Note, roles: dict[str, str]
+    def _kind_of(self, allocation: Allocation, component: str, entry: Entry, event: Operation | Note, roles: dict[str, str]
                  ) -> AllocationKind:
         layer, op = event.layer, event.plan.op if isinstance(event, Operation) else None
-        what = event.plan if isinstance(event, Operation) else event.kind
-        stype, shape = ("default", allocation.shape) if whole.__class__ is View else (whole.stype, whole.shape)
-        key = (id(what), event.lane, layer, id(roles), allocation.given, component, stype, shape, allocation.shape,
+        source = event.plan if isinstance(event, Operation) else event.kind
+        stype, shape = ("default", allocation.shape) if entry.__class__ is View else (entry.stype, entry.shape)
+        key = (id(source), event.lane, layer, id(roles), allocation.given, component, stype, shape, allocation.shape,
                id(allocation.dtype))
-        found = self._allocation_kinds.get(key)
-        if found is not None:
-            return found[0]
+        cached = self._allocation_kinds.get(key)
+        if cached is not None:
+            return cached[0]
         if len(self._allocation_kinds) > MOST_MOLDS:
             self._allocation_kinds.clear()
         if allocation.given is not None:
@@ -219,10 +219,10 @@ class MemoryTracker:
             # The name of an array without a role: ``dot in dense0``.
             name = op.name if op is not None else ""
             owner = f"{name} in {layer}" if name and layer else name or layer
-        made = AllocationKind(role, owner, layer, stype, tuple(shape), component)
-        self._number(made, allocation)
-        self._allocation_kinds[key] = made, (what, allocation.dtype)
-        return made
+        kind = AllocationKind(role, owner, layer, stype, tuple(shape), component)
+        self._number(kind, allocation)
+        self._allocation_kinds[key] = kind, (source, allocation.dtype)
+        return kind
 
     def _number(self, kind: AllocationKind, allocation: Allocation) -> None:
         """Fill in the bytes of a kind of allocation, and the number of its holding."""
@@ -274,7 +274,7 @@ class MemoryTracker:
         half = begin + (len(changes["time"]) - begin + 1) // 2
         times, numbers, counts, met = (changes[name][begin:half].astype(np.int64) for name in _CHANGES)
         sizes = np.array([holding.bytes for holding in self._holdings], np.int64)
-        found: list[Array] = []
+        pieces: list[Array] = []
         place = 0
         for last in highest(counts * sizes[numbers], COARSE).tolist():
             part = slice(place, last + 1)
@@ -283,16 +283,16 @@ class MemoryTracker:
             # Those that went first: a state in between must not be higher than both of its neighbours.
             order = np.argsort(sums > 0, kind="stable")
             order = order[sums[order] != 0]
-            found.append(np.array([np.full(len(order), times[last]), both[order] // 2, sums[order], both[order] % 2]))
+            pieces.append(np.array([np.full(len(order), times[last]), both[order] // 2, sums[order], both[order] % 2]))
             place = last + 1
-        together = np.concatenate(found, axis=1)
+        together = np.concatenate(pieces, axis=1)
         self._coarse += together.shape[1]
         self._changes = {name: np.concatenate([changes[name][:begin], rows.astype(changes[name].dtype), changes[name][half:]])
                          for name, rows in zip(_CHANGES, together, strict=True)}
 
     def holdings(self) -> dict[str, Given]:
         """The table of holdings."""
-        return {field: [getattr(one, field) for one in self._holdings] for field in Holding._fields}
+        return {field: [getattr(holding, field) for holding in self._holdings] for field in Holding._fields}
 
     def changes(self) -> Mapping[str, Array]:
         """The table of changes, whose arrays must not be changed; what was there before comes first."""
@@ -313,8 +313,8 @@ class MemoryTracker:
         if name == "time":
             return np.frombuffer(self._times, np.int64)
         codes = np.frombuffer(self._codes, np.int64)
-        found: Array = codes >> 2 if name == "holding" else 1 - 2 * (codes & 1) if name == "count" else codes >> 1 & 1
-        return found.astype(_CHANGES[name])
+        values: Array = codes >> 2 if name == "holding" else 1 - 2 * (codes & 1) if name == "count" else codes >> 1 & 1
+        return values.astype(_CHANGES[name])
 
 
 def highest(steps: Array, most: int) -> Array:

@@ -40,9 +40,9 @@ class Lives:
     """
 
     def __init__(self, columns: Columns) -> None:
-        known: dict[Kind, int] = {}
-        places = [known.setdefault(kind, len(known)) for kind in _kinds_of(columns)]
-        self.kinds = list(known)
+        numbers: dict[Kind, int] = {}
+        places = [numbers.setdefault(kind, len(numbers)) for kind in _kinds_of(columns)]
+        self.kinds = list(numbers)
         #: The number of the kind of each row of the table of holdings.
         self.of_holding = np.array(places, np.int64)
         self.numbers = self.of_holding[columns.changes.holding]
@@ -131,8 +131,8 @@ def _batches_of(kinds: Iterable[KindRecord], inputs: Iterable[tuple[int, ...]], 
     _Batches
         As many rows as data, or what was cut from it, had most often when something was computed of it.
     """
-    given = {tuple(shape) for shape in inputs if shape}
-    data, cut, again = set(given), set(), set()
+    input_shapes = {tuple(shape) for shape in inputs if shape}
+    data, cut, again = set(input_shapes), set(), set()
     taken: dict[tuple[int, ...], int] = {}
     for record, count in zip(kinds, times, strict=False):
         if record["kind"] != "op" or record["lane"] != "forward":
@@ -144,15 +144,15 @@ def _batches_of(kinds: Iterable[KindRecord], inputs: Iterable[tuple[int, ...]], 
                     taken[shape] = taken.get(shape, 0) + count
         elif shapes and shapes[0] in data:
             cut.add(shapes[0])
-            made = {tuple(array["shape"]) for array in record["outputs"]}
-            pieces = {shape for shape in made if len(shape) == len(shapes[0]) and shape[1:] == shapes[0][1:]}
+            outputs = {tuple(array["shape"]) for array in record["outputs"]}
+            pieces = {shape for shape in outputs if len(shape) == len(shapes[0]) and shape[1:] == shapes[0][1:]}
             again |= pieces & {shapes[0]}
             data |= pieces
     counts: dict[int, int] = {}
     for shape, uses in taken.items():
         counts[shape[0]] = counts.get(shape[0], 0) + uses
     rows = max(counts, key=lambda length: (counts[length], -length)) if counts else 0
-    return _Batches(rows, tuple(sorted(shape for shape in cut & given if shape in again or shape not in taken)))
+    return _Batches(rows, tuple(sorted(shape for shape in cut & input_shapes if shape in again or shape not in taken)))
 
 
 def _apart_of(kinds: Iterable[KindRecord]) -> tuple[tuple[int, ...], ...]:
@@ -160,6 +160,6 @@ def _apart_of(kinds: Iterable[KindRecord]) -> tuple[tuple[int, ...], ...]:
 
     A product writes a dense gradient in place.  Lookups do not, nor does the sum of the gradients of several uses.
     """
-    found = {tuple(made["shape"]) for record in kinds if record["kind"] == "op" and record["lane"] == "backward"
-             and record["name"] != "dot" for made in record["outputs"] if made["stype"] == "row_sparse"}
-    return tuple(sorted(found))
+    shapes = {tuple(output["shape"]) for record in kinds if record["kind"] == "op" and record["lane"] == "backward"
+              and record["name"] != "dot" for output in record["outputs"] if output["stype"] == "row_sparse"}
+    return tuple(sorted(shapes))

@@ -100,13 +100,13 @@ class Statistics:
                 category, name = "Custom Operator", f"{row['layer'].removesuffix(hooks.CUSTOM)}::{name}"
             elif row["lane"] == "backward":
                 name = f"_backward_{name}"
-            made = self._rows(category).setdefault(name, {"Count": 0, "Total": 0.0, "Min": math.inf, "Max": 0.0})
-            made["Count"] += row["calls"]
-            made["Total"] += row["total"] / 1000
-            made["Min"], made["Max"] = min(made["Min"], row["min"] / 1000), max(made["Max"], row["max"] / 1000)
+            entry = self._rows(category).setdefault(name, {"Count": 0, "Total": 0.0, "Min": math.inf, "Max": 0.0})
+            entry["Count"] += row["calls"]
+            entry["Total"] += row["total"] / 1000
+            entry["Min"], entry["Max"] = min(entry["Min"], row["min"] / 1000), max(entry["Max"], row["max"] / 1000)
         for rows in self.times.values():
-            for made in rows.values():
-                made["Avg"] = made["Total"] / max(1, made["Count"])
+            for entry in rows.values():
+                entry["Avg"] = entry["Total"] / max(1, entry["Count"])
 
     def _add_marks(self, marks: list[MarkRecord], names: Names) -> None:
         values: dict[tuple[str, str, str], list[JSON]] = {}
@@ -114,14 +114,14 @@ class Statistics:
             values.setdefault((mark["kind"], *names.split(mark["name"])), []).append(mark["value"])
         for (kind, category, name), noted in values.items():
             # A marker has no duration; a value of a counter that is not a number, or nan, is counted but not summed up.
-            found = [value for value in noted if kind == "counter" and isinstance(value, (int, float))] or [0.0]
+            numbers = [value for value in noted if kind == "counter" and isinstance(value, (int, float))] or [0.0]
             if kind == "marker":
                 rows, label = self._rows(f"{category},instant_marker"), name
             else:
                 rows = self._rows(category)
                 label = name if name not in rows else f"{name} (counter)"
-            rows[label] = {"Count": len(noted), "Total": found[-1], "Min": min(found), "Max": max(found),
-                           "Avg": sum(found) / len(found)}
+            rows[label] = {"Count": len(noted), "Total": numbers[-1], "Min": min(numbers), "Max": max(numbers),
+                           "Avg": sum(numbers) / len(numbers)}
 
     def _rows(self, category: str) -> dict[str, Row]:
         return self.times.setdefault(category, {})

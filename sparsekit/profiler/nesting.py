@@ -95,8 +95,8 @@ def depths(threads: Array, starts: Array, durations: Array) -> Array:
     for end in range(len(starts), 0, -CHUNK):
         part = slice(max(0, end - CHUNK), end)
         columns = [column[part][::-1].tolist() for column in (threads, starts, starts + durations)]
-        found = [_enter(around.setdefault(thread, []), start, last) for thread, start, last in zip(*columns, strict=True)]
-        depth[part] = found[::-1]
+        levels = [_enter(around.setdefault(thread, []), start, last) for thread, start, last in zip(*columns, strict=True)]
+        depth[part] = levels[::-1]
     return depth
 
 

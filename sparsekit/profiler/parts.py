@@ -27,11 +27,11 @@ _THREADED = ("events", "ledger", "marks")
 
 def combined(parts: Sequence[Part]) -> Columns:
     """The data of all processes together, with threads that no two of them share, and events in the order of their starts."""
-    found, first = [], 0
+    tables, first = [], 0
     for part in parts:
         columns, first = _numbered(part, first)
-        found.append(columns)
-    together = merged(found)
+        tables.append(columns)
+    together = merged(tables)
     events = together.events
     order = np.lexsort((np.arange(len(events)), events.thread, events.depth, events.start))
     return together.taken({"events": order})
@@ -51,8 +51,8 @@ def _numbered(part: Part, first: int) -> tuple[Columns, int]:
     strings = Strings(columns.strings)
     for name, text in (("name", process.name), ("process", process.kind), ("about", json.dumps(about))):
         changes["runs"][name] = np.array([strings.number(text)], np.int32)
-    made = columns.changed(changes)
-    return Columns(made.tables, strings.all()), first + len(threads)
+    renumbered = columns.changed(changes)
+    return Columns(renumbered.tables, strings.all()), first + len(threads)
 
 
 def _run_of(columns: Columns, process: Process, about: Mapping[str, JSON]) -> dict[str, Array]:
@@ -69,15 +69,15 @@ def workers_of(data: Stored) -> list[Part]:
         rank = record["attrs"].get("rank")
         if record["lane"] in _TELLING and type(rank) is int:
             ranks.setdefault(record["thread"], rank)
-    found = []
+    workers = []
     every = sorted(set(ranks.values()))
     for place, rank in enumerate(every):
         # What other threads did is the first one's.
         threads = [thread for thread in {record["thread"] for record in data.records}
                    if ranks.get(thread, -1 if place else rank) == rank]
         process = Process(f"worker {rank}", "worker", rank, 0.0, None, {"rank": rank})
-        found.append(Part(process, data if len(every) == 1 else _of_threads(data, threads, not place)))
-    return found
+        workers.append(Part(process, data if len(every) == 1 else _of_threads(data, threads, not place)))
+    return workers
 
 
 def _of_threads(data: Stored, threads: Sequence[int], first: bool) -> Stored:

@@ -76,16 +76,16 @@ def merge(profiles: Mapping[str, Run] | Iterable[Run]) -> Profile:
         raise ProfilerError(expected("profiles", "a list of profiles, or a mapping of names to them", profiles),
                             hint='mx.profiler.merge({"one": prof, "other": another}), for example.')
     named = list(profiles.items()) if isinstance(profiles, Mapping) else [("", run) for run in profiles]
-    found = [part for place, (name, run) in enumerate(named) for part in _taken_apart(loaded(run), name, place)]
-    if not found:
+    parts = [part for place, (name, run) in enumerate(named) for part in _taken_apart(loaded(run), name, place)]
+    if not parts:
         raise ProfilerError("There is no profile to merge.", hint="pass a list of profiles.")
-    names = [part.process.name for part in found]
+    names = [part.process.name for part in parts]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ProfilerError(f"Two profiles of {twice} cannot be merged.",
                             hint="pass one of each process, or a mapping with names.")
-    found.sort(key=lambda part: (("worker", "server", "process").index(part.process.kind), part.process.number))
-    return Profile(Stored(combined(_aligned(found))))
+    parts.sort(key=lambda part: (("worker", "server", "process").index(part.process.kind), part.process.number))
+    return Profile(Stored(combined(_aligned(parts))))
 
 
 def _taken_apart(profile: Profile, name: str, number: int) -> list[Part]:
@@ -152,24 +152,24 @@ def offset_of(answers: Iterable[Answer]) -> Offset:
 
 def answers_of(records: Iterable[Record]) -> dict[int, list[Answer]]:
     """What the records of a worker say of the clock of each server, in microseconds of that clock."""
-    found: dict[int, list[Answer]] = {}
+    answers: dict[int, list[Answer]] = {}
     for record in records:
         server, shown = record["attrs"].get("server"), record["attrs"].get("shown")
         if record["lane"] == "profiler" and type(server) is int and isinstance(shown, float):
             start, end, there = record["start"], record["start"] + record["duration"], shown * 1e6
-            found.setdefault(server, []).append(Answer(start, there - end, there - start))
-    return found
+            answers.setdefault(server, []).append(Answer(start, there - end, there - start))
+    return answers
 
 
 def difference(reference: Iterable[Answer], other: Iterable[Answer]) -> list[Answer]:
     """Bounds of what a reference clock is ahead of another one, from one worker's answers of both; times are the other's."""
-    found = []
+    bounds = []
     asked = list(reference)
     for time, low, high in other:
         near = min(asked, key=lambda answer: abs(answer.time - time), default=None)
         if near is not None:
-            found.append(Answer(time + (low + high) / 2, near.low - high, near.high - low))
-    return found
+            bounds.append(Answer(time + (low + high) / 2, near.low - high, near.high - low))
+    return bounds
 
 
 def _aligned(parts: list[Part]) -> list[Part]:
@@ -187,9 +187,9 @@ def _aligned(parts: list[Part]) -> list[Part]:
             offsets.append(_of_server(part.process, reference, asked.values()))
         else:
             offsets.append(offset_of(()))
-    known = [offset.at(0.0) for part, offset in zip(parts, offsets, strict=True) if offset.error is not None
-             and part.process.kind == "worker"]
-    zero = min(known, default=0.0)
+    starts = [offset.at(0.0) for part, offset in zip(parts, offsets, strict=True) if offset.error is not None
+              and part.process.kind == "worker"]
+    zero = min(starts, default=0.0)
     length = max((part.data.wall + offset.at(part.data.wall) - zero for part, offset in zip(parts, offsets, strict=True)
                   if part.process.kind == "worker"), default=float("inf"))
     return [part if offset.error is None else _moved(part, offset, zero, length)
@@ -275,16 +275,16 @@ def server_profile(told: Mapping[str, Any]) -> Profile:  # Any: plain data of a 
 
 def _name_of(span: Sequence[Any]) -> str:  # Any: plain data
     """What a span of a server is called."""
-    lane, what = span[:2]
-    name: str = {"serve": "serve" if what == "exchange" else f"serve {what}"}.get(lane, what)
+    lane, action = span[:2]
+    name: str = {"serve": "serve" if action == "exchange" else f"serve {action}"}.get(lane, action)
     return name
 
 
 def _arguments_of(span: Sequence[Any]) -> dict[str, JSON]:  # Any: as above
     """What a span of a server says of itself."""
-    lane, _, key, rank, step, _, _, size, more = span
+    lane, _, key, rank, step, _, _, size, extra = span
     about: dict[str, JSON] = {"bytes": size}
-    for name, value in (("rank", rank), ("key", key), ("step", step), ("stale" if lane == "apply" else "moved", more)):
+    for name, value in (("rank", rank), ("key", key), ("step", step), ("stale" if lane == "apply" else "moved", extra)):
         if value is not None:
             about[name] = value
     return about

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import displays
 from ..base.entry import entry
-from ..base.errors import DataFileError, ProfilerError, expected
+from ..base.errors import DataFileError, ProfilerError, UnknownNameError, expected
 from ..base.files import written
 from ..base.formatting import counted, format_bytes, format_duration, format_percent
 from ..base.tables import folded
 from ..core import hooks
 from . import table as tables
 from .advice import advise
-from .arguments import flag, most_rows, one_of, text, whole
+from .arguments import flag, most_rows, text, whole
 from .differences import diff
 from .distributed import distributed
 from .group_by_line import PLACES, cell_memory, unplaced
@@ -261,9 +261,9 @@ class Profile:
             If another table than that of operators is to be sorted or grouped, ``ascending`` is neither True nor False, or
             ``rows`` is not an integer of at least 0.
         """
-        one_of("table", of, TABLES)
-        one_of("grouping", group_by, GROUPS)
-        one_of("sort key", sort_by, SORTS)
+        UnknownNameError.check("table", of, TABLES)
+        UnknownNameError.check("grouping", group_by, GROUPS)
+        UnknownNameError.check("sort key", sort_by, SORTS)
         if ascending is not None:
             flag("ascending", ascending)
         most_rows(rows)
@@ -306,7 +306,7 @@ class Profile:
             If there is no process of that name.
         """
         parts = {part.process.name: part for part in self._data().parts}
-        one_of("process", name, parts)
+        UnknownNameError.check("process", name, parts)
         return Profile(Stored(combined([parts[name]])))
 
     def distributed(self) -> Distributed:
@@ -354,9 +354,9 @@ class Profile:
 
     def _shorter_than(self, time: float) -> tuple[int, int]:
         """Number of operators, and of those whose mean is below ``time`` microseconds."""
-        found = grouped(self.tables, "name", "lane", "layer", "storage")
-        calls = found["calls"] * (found["storage"] > 0)
-        return int(calls.sum()), int(calls[found["total"] < time * 1000 * found["calls"]].sum())
+        groups = grouped(self.tables, "name", "lane", "layer", "storage")
+        calls = groups["calls"] * (groups["storage"] > 0)
+        return int(calls.sum()), int(calls[groups["total"] < time * 1000 * groups["calls"]].sum())
 
     def timeline(self, title: str = "", window: tuple[float, float] | None = None, rows: int = 12) -> Any:  # Any: a layer above
         """A picture of when each operator ran, on a true scale of time.

@@ -138,9 +138,9 @@ class _Reader:
         self._infos = {info.filename: info for info in archive.infolist()}
         self._check_sizes(most)
 
-    def wrong(self, what: str) -> DataFileError:
+    def wrong(self, problem: str) -> DataFileError:
         """The error for a column that is not what it must be."""
-        return DataFileError(f"{self._name!r} is damaged: {what}.", hint="save the profile again.")
+        return DataFileError(f"{self._name!r} is damaged: {problem}.", hint="save the profile again.")
 
     def _check_sizes(self, most: int) -> None:
         """Raise unless what the archive says of its sizes is possible and little enough."""
@@ -160,11 +160,11 @@ class _Reader:
         tables = {}
         for table, kinds in SCHEMA.items():
             tables[table] = Table({column: self._column(f"{table}.{column}", kind) for column, kind in kinds.items()})
-        made = Columns(tables, strings)
+        result = Columns(tables, strings)
         for table, kinds in SCHEMA.items():
             for column, kind in kinds.items():
-                self._check(made, table, column, kind)
-        return made
+                self._check(result, table, column, kind)
+        return result
 
     def _strings(self) -> list[str]:
         values, ends = self._array("strings.values", np.dtype("u1")).tobytes(), self._array("strings.ends", _ENDS)
@@ -209,19 +209,19 @@ class _Reader:
         if (len(ends) and (steps.min() < 0 or steps.max() > length)) or (ends[-1] if len(ends) else 0) != length:
             raise self.wrong(f"the lists of {name} do not fit its values")
 
-    def _check(self, made: Columns, table: str, column: str, kind: str) -> None:
+    def _check(self, columns: Columns, table: str, column: str, kind: str) -> None:
         """Raise unless a column is as long as its table, and what it refers to is there."""
-        values = getattr(getattr(made, table), column)
+        values = getattr(getattr(columns, table), column)
         flat, rows = (values.values, len(values.ends)) if isinstance(values, Ragged) else (values, len(values))
-        if rows != len(getattr(made, table)):
+        if rows != len(getattr(columns, table)):
             raise self.wrong(f"{table}.{column} has another length than its table")
         target = reference_of(kind)
         if not len(flat):
             return
         if plain_kind(kind) == "text":
-            least, most = 0, len(made.strings)
+            least, most = 0, len(columns.strings)
         elif target is not None:
-            least, most = NONE if (table, column) in OPTIONAL else 0, len(getattr(made, target))
+            least, most = NONE if (table, column) in OPTIONAL else 0, len(getattr(columns, target))
         else:
             self._check_numbers(table, column, flat)
             return

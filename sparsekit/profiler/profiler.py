@@ -319,9 +319,9 @@ class Profiler(Profile, Scoped):
         """Time on GPUs, the longest first."""
         sums: dict[tuple[str, str], tuple[int, float, float]] = {}
         for part in self._device_work:
-            for key, more in part.sums().items():
+            for key, added in part.sums().items():
                 before = sums.get(key, (0, 0.0, 0.0))
-                sums[key] = before[0] + more[0], before[1] + more[1], before[2] + more[2]
+                sums[key] = before[0] + added[0], before[1] + added[1], before[2] + added[2]
         rows: list[DeviceRow] = [
             {"op": op, "context": context, "calls": calls, "milliseconds": milliseconds, "queuing": queuing}
             for (op, context), (calls, milliseconds, queuing) in sums.items()]

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ..base.errors import ContractError, ProfilerError, SparsekitError, expected
+from ..base.errors import ContractError, ProfilerError, SparsekitError, UnknownNameError, expected
 from ..base.formatting import format_bytes, format_count, format_duration
-from .arguments import check_arguments, one_of
+from .arguments import check_arguments
 from .contracts import CONTRACTS, Expectation, expect
 from .profiler import Profiler, check_options
 from .table import Table
@@ -71,7 +71,7 @@ def _by_name(mark: Mark) -> None:
 def _options(mark: Mark) -> dict[str, Any]:  # Any: options of Profiler, which checks them
     _by_name(mark)
     for name in mark.kwargs:
-        one_of("option", name, OPTIONS)
+        UnknownNameError.check("option", name, OPTIONS)
     check_options(**mark.kwargs)
     return dict(mark.kwargs)
 
@@ -90,8 +90,8 @@ def _contracts(mark: Mark) -> list[Asked]:
                 raise ProfilerError(expected("torch", "True, False or None", value),
                                     hint="None records PyTorch if it is imported.")
         else:
-            one_of("contract", name, (*CONTRACTS, "torch"))
-            asked += [_asked(name, one) for one in (value if isinstance(value, list) else [value])]
+            UnknownNameError.check("contract", name, (*CONTRACTS, "torch"))
+            asked += [_asked(name, item) for item in (value if isinstance(value, list) else [value])]
     if not asked:
         raise ProfilerError("The marker sparse_contract has no contract.", hint=f"contracts are {', '.join(CONTRACTS)}.")
     return asked
@@ -107,7 +107,7 @@ def _asked(name: str, value: object) -> Asked:  # object: what the user gave
     try:
         check_arguments(method, args, kwargs)
     except TypeError as error:
-        taken = ", ".join(str(one) for one in list(inspect.signature(method).parameters.values())[1:])
+        taken = ", ".join(str(parameter) for parameter in list(inspect.signature(method).parameters.values())[1:])
         raise ProfilerError(f"The arguments of {name} do not fit: {error}.", hint=f"it takes ({taken}): one value, a tuple or a "
                             "dict of them; True for none.") from None
     return Asked(name, args, kwargs)
@@ -203,12 +203,12 @@ def _event(profile: Profiler, asked: Asked) -> Record | None:
     if asked.name == "peak_below":
         until = float(profile.memory["peak_time"])
         return next((record for record in reversed(operators) if record["start"] <= until), None)
-    given = {**dict(zip(_NAMES.get(asked.name, ()), asked.args, strict=False)), **asked.kwargs}
-    found = [record for record in operators if given.get("op") in (None, record["name"])
-             and given.get("lane") in (None, record["lane"])]
+    arguments = {**dict(zip(_NAMES.get(asked.name, ()), asked.args, strict=False)), **asked.kwargs}
+    records = [record for record in operators if arguments.get("op") in (None, record["name"])
+               and arguments.get("lane") in (None, record["lane"])]
     if asked.name in ("grad_rows", "update_rows"):
-        found = [record for record in found if record["lane"] == "update"]
-    return max(found, key=lambda record: record["bytes"], default=None)
+        records = [record for record in records if record["lane"] == "update"]
+    return max(records, key=lambda record: record["bytes"], default=None)
 
 
 #: The first parameters of contracts that name an operator.
@@ -223,8 +223,8 @@ def _place(event: Record) -> str:
 
 def _advice(profile: Profiler) -> list[str]:
     """What the profile advises, without what has to do with time."""
-    found = [one for one in profile.advice() if one.rule not in ("compilation", "reading", "between_operators")]
-    return [f"Advice: {one.reason} {one.where}. {one.remedy}" for one in found[:ADVICE]]
+    findings = [finding for finding in profile.advice() if finding.rule not in ("compilation", "reading", "between_operators")]
+    return [f"Advice: {finding.reason} {finding.where}. {finding.remedy}" for finding in findings[:ADVICE]]
 
 
 def table(rows: list[dict[str, Any]]) -> str:  # Any: as in Guard.row

@@ -108,7 +108,7 @@ def diff(before: Runs, after: Runs) -> Diff:
     DataFileError
         If a file cannot be read or is not a profile.
     """
-    sides = [[loaded(run) for run in (given if isinstance(given, (list, tuple)) else [given])] for given in (before, after)]
+    sides = [[loaded(run) for run in (side if isinstance(side, (list, tuple)) else [side])] for side in (before, after)]
     return differences(*sides)
 
 
@@ -145,12 +145,12 @@ def _unpacked(stream: BinaryIO, name: str, most: int) -> bytes:
 
 def _parse(content: bytes, name: str) -> JSON:
     try:
-        found: JSON = json.loads(content, parse_constant=_refuse)
-        return found
+        document: JSON = json.loads(content, parse_constant=_refuse)
+        return document
     except json.JSONDecodeError as error:
         truncated = error.pos >= len(error.doc.rstrip()) - 1 or error.msg.startswith("Unterminated")
-        what = "ends too early: it is truncated" if truncated and content.strip() else f"is not valid JSON: {error.msg}"
-        raise DataFileError(f"{name!r} {what} (line {error.lineno}).", hint=_ORIGIN) from error
+        problem = "ends too early: it is truncated" if truncated and content.strip() else f"is not valid JSON: {error.msg}"
+        raise DataFileError(f"{name!r} {problem} (line {error.lineno}).", hint=_ORIGIN) from error
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
         raise DataFileError(f"{name!r} is not valid JSON: {type(error).__name__}.", hint=_ORIGIN) from error
 

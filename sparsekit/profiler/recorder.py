@@ -221,7 +221,7 @@ class Recorder:
             count = len(inputs)
             first: Any  # Any: items of the flat list, as the next two
             second: Any = None  # Any: as above
-            given: Any  # Any: as above
+            result: Any  # Any: as above
             if count == 2:
                 first, second = meet(inputs[0]), meet(inputs[1])
             elif count == 1:
@@ -230,13 +230,13 @@ class Recorder:
                 first, second = MANY, [meet(store) for store in inputs]
             many = None
             if len(outputs) == 1:
-                given = meet(outputs[0])
+                result = meet(outputs[0])
             else:
-                given, many = [meet(store) for store in outputs], MANY
+                result, many = [meet(store) for store in outputs], MANY
             lane, place = here["lane"], None
             if lines and lane != "backward":
                 place = here["caller"] or caller()
-            extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, many, None,
+            extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, result, many, None,
                     place, 0))
             if start > due:
                 due = more(start)
@@ -263,7 +263,7 @@ class Recorder:
             first: Any  # Any: items of the flat list, as those below
             second: Any  # Any: as above
             third: Any  # Any: as above
-            given: Any  # Any: as above
+            result: Any  # Any: as above
             layout: Any  # Any: as above
             place: Any  # Any: as above
             if count == 2:
@@ -291,7 +291,7 @@ class Recorder:
                 first, second = MANY, (first, second, third if third >= began else introduce(right))
             else:
                 left = inputs[0] if count else None
-                first, second = MANY, [one._seen if one._seen >= began else introduce(one) for one in inputs]
+                first, second = MANY, [source._seen if source._seen >= began else introduce(source) for source in inputs]
             if node is None:
                 node = here["node"]
             lane, place, instruction = here["lane"], None, 0
@@ -311,24 +311,24 @@ class Recorder:
             store = array._store
             if references(store):
                 # It was there before: nearly always what the operator wrote to.
-                given = (first if first is not MANY else second[0]) if count and left._store is store else meet(store)
-                extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, None, None,
-                        place, instruction))
+                result = (first if first is not MANY else second[0]) if count and left._store is store else meet(store)
+                extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, result, None,
+                        None, place, instruction))
             elif store.__class__ is ndarray:
-                given, layout = reference(store, died), array._layout
+                result, layout = reference(store, died), array._layout
                 base = store.base
                 if base is not None:
                     # Nearly always a view of the input, which is known.
-                    known = first.__class__ is int and left._store is base
-                    given, layout = (VIEW, given, first if known else based(base), layout, store.dtype), VIEW
-                extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, layout,
+                    is_input = first.__class__ is int and left._store is base
+                    result, layout = (VIEW, result, first if is_input else based(base), layout, store.dtype), VIEW
+                extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, result, layout,
                         store.dtype, place, instruction))
                 # Last, so that an interrupt cannot leave a mark without a note.
                 array._seen = start
             else:
                 sparse = hasattr(store, "components")
-                given = described(store) if sparse else meet(store)
-                extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given,
+                result = described(store) if sparse else meet(store)
+                extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, result,
                         SPARSE if sparse else None, None, place, instruction))
                 if sparse:
                     store._seen = start
@@ -361,7 +361,7 @@ class Recorder:
     def read(self, name: str, start: int, arrays: Iterable[tuple[Marked, str]], args: Attrs) -> None:
         """Note that a batch was read: one note for the span and for what its arrays are."""
         introduce, began = self._introduce, self._began
-        parts = [(one._seen if one._seen >= began else introduce(one), owner) for one, owner in arrays]
+        parts = [(array._seen if array._seen >= began else introduce(array), owner) for array, owner in arrays]
         self._note(READ, start, time.perf_counter_ns(), "io", (name, args), parts)
 
     def densify(self, record: hooks.Densification, store: object = None) -> None:  # object: ``meet`` asks what it is
@@ -411,10 +411,10 @@ class Recorder:
         """Note that an operator of another library ran; ``where`` is its lane, layer, recorded node and the user's line."""
         lane, layer, node, place = where
         if len(outputs) == 1:
-            given, many = outputs[0], None
+            result, many = outputs[0], None
         else:
-            given, many = outputs, MANY
-        self._extend((plan, start, end, lane, layer, node, hooks.state.__dict__["thread"], MANY, inputs, given, many, None,
+            result, many = outputs, MANY
+        self._extend((plan, start, end, lane, layer, node, hooks.state.__dict__["thread"], MANY, inputs, result, many, None,
                       place, 0))
         if start > self._due:
             self._due = self._more(start)
@@ -446,30 +446,30 @@ class Recorder:
               depth: int = 2) -> None:
         """Note that operators of a table ran: one note for all of them; ``slots`` are those of ``arrays`` and ``kept``."""
         events, start, stop, first = ran
-        marks = [one._seen if one._seen >= self._began else self._introduce(one) for one in kept]
-        more = None
+        marks = [array._seen if array._seen >= self._began else self._introduce(array) for array in kept]
+        extra = None
         if stores or views:
-            more = ([(slot, self._meet(store)) for slot, store in stores],
-                    [(slot, [self._reference(getattr(store, name)) for name in store.components] if hasattr(store, "components")
-                      else [self._reference(store)]) for slot, store in views])
+            extra = ([(slot, self._meet(store)) for slot, store in stores],
+                     [(slot, [self._reference(getattr(store, name)) for name in store.components] if hasattr(store, "components")
+                       else [self._reference(store)]) for slot, store in views])
         common = slots, marks, left, timed.token, (events, start, stop), timed.account
         self.reserved[timed.token] = timed.reserved
-        self._note_table(timed, common, arrays, first, results, more, depth + 1)
+        self._note_table(timed, common, arrays, first, results, extra, depth + 1)
 
     # Any: what is the same for many notes
     def _note_table(self, timed: Timed, common: tuple[Any, ...], arrays: Sequence[Marked], first: int,
-                    results: Sequence[Any], more: tuple[Any, Any] | None, depth: int) -> None:  # Any: as above; parts of a note
+                    results: Sequence[Any], extra: tuple[Any, Any] | None, depth: int) -> None:  # Any: as above; parts of a note
         here, began = hooks.state.__dict__, self._began
         marks: list[Any] = []  # Any: items of the flat list
-        for one in arrays:
-            mark: Any = one._seen  # Any: as above
-            marks.append(mark if mark >= began else self._introduce(one))
+        for array in arrays:
+            mark: Any = array._seen  # Any: as above
+            marks.append(mark if mark >= began else self._introduce(array))
         place = (here["caller"] or hooks.caller(depth=depth)) if self.lines else None
         died, copies = self._died, []  # which nothing has met
         for store in results:
             copies.append((weakref.ref(store, died), store.shape, store.dtype) if store.__class__ is np.ndarray
                           else self._meet(store))
-        self._extend((TABLE, common, marks, here["lane"], first, copies, here["thread"], timed.readings.tobytes(), more, None,
+        self._extend((TABLE, common, marks, here["lane"], first, copies, here["thread"], timed.readings.tobytes(), extra, None,
                       None, None, place, 0))
         _, start, stop = common[4]
         self._tabled += stop - start
@@ -484,8 +484,9 @@ class Recorder:
 
     def _reference(self, array: Array) -> weakref.ref[Array]:
         """The weak reference that stands for a view of a table's memory."""
-        known: list[weakref.ref[Array]] = [found for found in weak_references(array) if found.__callback__ is self._died]
-        return known[0] if known else weakref.ref(array, self._died)
+        existing: list[weakref.ref[Array]] = [candidate for candidate in weak_references(array)
+                                              if candidate.__callback__ is self._died]
+        return existing[0] if existing else weakref.ref(array, self._died)
 
     def _base(self, base: object) -> Any:  # object: whatever owns the memory of a view; Any: an item of the flat list
         """What stands for the array that a view's memory belongs to; None if that cannot be followed.
@@ -501,9 +502,9 @@ class Recorder:
 
         def meet(store: Any) -> Any:  # Any: as above
             if count(store):
-                for found in references(store):
-                    if found.__callback__ is died:
-                        return found
+                for existing in references(store):
+                    if existing.__callback__ is died:
+                        return existing
             if store.__class__ is ndarray:
                 base = store.base
             elif hasattr(store, "components"):
@@ -513,12 +514,12 @@ class Recorder:
             else:
                 base = getattr(store, "base", None)
             try:
-                made = reference(store, died)
+                new = reference(store, died)
             except TypeError:
                 return None, store.shape, store.dtype
             if base is None:
-                return made, store.shape, store.dtype
-            return VIEW, made, itself()._base(base), store.shape, store.dtype  # type: ignore[union-attr]  # as above
+                return new, store.shape, store.dtype
+            return VIEW, new, itself()._base(base), store.shape, store.dtype  # type: ignore[union-attr]  # as above
 
         return meet
 

@@ -66,10 +66,10 @@ class RunMemory(dict[str, Any]):  # Any: the values of ``types.Memory``
         most = parse_bytes(budget)
         against = {} if against is None and most else against
         if against is not None:
-            if not isinstance(against, Mapping) or not all(isinstance(one, RunMemory) for one in against.values()):
+            if not isinstance(against, Mapping) or not all(isinstance(other, RunMemory) for other in against.values()):
                 raise ProfilerError(expected("against", "a mapping of names to the memory of profiles", against),
                                     hint='prof.memory.figure({"dense": dense.memory}), for example.')
-            there = any(one._data is self._data for one in against.values())
+            there = any(other._data is self._data for other in against.values())
             peaks: Figure = displays.call("peaks_figure", against if there else {**against, name: self}, title, most)
             return peaks
         data = self._data

@@ -36,12 +36,12 @@ MOST_PROCESS_NOTES = 4096
 def environment() -> dict[str, str]:
     """Versions of what took part; nothing that names a person or a machine."""
     package = sys.modules.get("sparsekit")
-    found = {"sparsekit": str(getattr(package, "__version__", "")), "python": "{}.{}.{}".format(*sys.version_info[:3])}
+    versions = {"sparsekit": str(getattr(package, "__version__", "")), "python": "{}.{}.{}".format(*sys.version_info[:3])}
     for name in ("numpy", "scipy", "numba", "cupy", "torch"):
         module = sys.modules.get(name)
         if module is not None:
-            found[name] = str(getattr(module, "__version__", ""))
-    return found
+            versions[name] = str(getattr(module, "__version__", ""))
+    return versions
 
 
 class RecordedRun:

@@ -35,9 +35,9 @@ def name_of_file(name: str) -> str:
 
 def _cell(name: str) -> str:
     """Number of the notebook cell that was compiled under this file name."""
-    found = re.match(r"<ipython-input-(\d+)-", name)
-    if found:
-        return found[1]
+    matched = re.match(r"<ipython-input-(\d+)-", name)
+    if matched:
+        return matched[1]
     shell = _shell()
     describe = getattr(getattr(shell, "compile", None), "format_code_name", None)
     described = describe(name) if describe else None

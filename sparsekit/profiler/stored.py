@@ -92,18 +92,18 @@ class Stored:
         kinds = self._texts(runs.process)
         if not any(kinds):
             return []
-        found = []
+        processes = []
         for run, (name, kind) in enumerate(zip(self._texts(runs.name), kinds, strict=True)):
             error = int(runs.error[run])
             process = Process(name, kind, int(runs.number[run]), runs.offset[run] / 1000, None if error < 0 else error / 1000,
                               self._told(run, "process"))
-            found.append(Part(process, Stored(self.columns.only(run))))
-        return found
+            processes.append(Part(process, Stored(self.columns.only(run))))
+        return processes
 
     def _told(self, run: int, field: str) -> dict[str, JSON]:
         """An object that a run says about itself; empty if it does not."""
-        found = self.about[run].get(field)
-        return found if isinstance(found, dict) else {}
+        value = self.about[run].get(field)
+        return value if isinstance(value, dict) else {}
 
     def _worked(self) -> list[int]:
         """The runs that a share of time is asked of: not those of servers, which mostly wait."""
@@ -151,8 +151,8 @@ class Stored:
     @property
     def graph(self) -> list[Plain]:
         """Nodes of the graph of a PyTorch program; empty if none was recorded."""
-        found = self.about[0].get("graph") if self.about else None
-        return found if isinstance(found, list) else []
+        nodes = self.about[0].get("graph") if self.about else None
+        return nodes if isinstance(nodes, list) else []
 
     def _texts(self, numbers: Array) -> list[str]:
         return self.columns.texts(numbers)
@@ -167,7 +167,7 @@ class Stored:
         columns = (events.run, events.thread, events.kind, events.start, events.duration, events.own, events.depth, events.node,
                    events.moved, events.arguments, events.conversion)
         shared, arguments = self.kinds(), self._json(events.arguments)
-        found: list[Record] = []
+        event_records: list[Record] = []
         for run, thread, kind, start, duration, own, depth, node, moved, own_arguments, conversion in zip(
                 *(column.tolist() for column in columns), strict=True):
             # The fields that only the recorder has are left out.
@@ -181,8 +181,8 @@ class Stored:
                 record["conversion"] = conversion
             if names[run]:
                 record["process"] = names[run]
-            found.append(record)
-        return found
+            event_records.append(record)
+        return event_records
 
     def _json(self, numbers: Array) -> dict[int, dict[str, JSON]]:
         """What some texts of JSON stand for, by their numbers."""
@@ -194,26 +194,26 @@ class Stored:
         attrs = self._json(kinds.attrs)
         texts = {name: self._texts(getattr(kinds, name)) for name in ("name", "type", "lane", "layer", "line", "became_dense")}
         numbers = {name: getattr(kinds, name).tolist() for name in ("attrs", "fallback", "bytes", "flops", "dense_flops")}
-        found: list[Any] = []  # Any: a KindRecord without the fields that only the recorder has
-        for place, (taken, given) in enumerate(zip(kinds.inputs.lists(), kinds.outputs.lists(), strict=True)):
-            found.append({
+        records: list[Any] = []  # Any: a KindRecord without the fields that only the recorder has
+        for place, (inputs, outputs) in enumerate(zip(kinds.inputs.lists(), kinds.outputs.lists(), strict=True)):
+            records.append({
                 **{name: values[place] for name, values in texts.items() if name != "type"}, "kind": texts["type"][place],
                 **{name: values[place] for name, values in numbers.items()}, "attrs": attrs.get(numbers["attrs"][place], {}),
                 "fallback": bool(numbers["fallback"][place]),
-                "inputs": [arrays[number] for number in taken], "outputs": [arrays[number] for number in given]})
-        return found
+                "inputs": [arrays[number] for number in inputs], "outputs": [arrays[number] for number in outputs]})
+        return records
 
     def _arrays(self) -> list[ArrayRecord]:
         arrays = self.columns.arrays
         texts = [self._texts(getattr(arrays, name)) for name in ("stype", "dtype", "index_dtype", "role", "owner")]
         numbers = [arrays.stored.tolist(), arrays.rows.tolist()]
         lists = [column.lists() for column in (arrays.shape, arrays.components, arrays.sizes)]
-        found: list[ArrayRecord] = []
+        records: list[ArrayRecord] = []
         for stype, dtype, index, role, owner, stored, rows, shape, parts, sizes in zip(*texts, *numbers, *lists, strict=True):
             components = tuple(zip(self.columns.texts(parts), sizes, strict=False))
-            found.append(describe(ArrayKey(stype, tuple(shape), dtype, stored, index or None, components,
-                                           None if rows < 0 else rows, role, owner)))
-        return found
+            records.append(describe(ArrayKey(stype, tuple(shape), dtype, stored, index or None, components,
+                                             None if rows < 0 else rows, role, owner)))
+        return records
 
     # ------------------------------------------------------------------- ledger and marks
 
@@ -231,17 +231,17 @@ class Stored:
     @property
     def densifications(self) -> list[tuple[float, int, Densification]]:
         """Time and thread of each array that silently became dense, and what is known of it."""
-        found = [(time / 1000, thread, record) for time, thread, _, record in self._ledger if time >= 0]
-        return sorted(found, key=lambda one: one[:2])
+        entries = [(time / 1000, thread, record) for time, thread, _, record in self._ledger if time >= 0]
+        return sorted(entries, key=lambda entry: entry[:2])
 
     @property
     def more_densifications(self) -> dict[Densification, int]:
         """How often each came that is only counted."""
-        found: dict[Densification, int] = {}
+        counts: dict[Densification, int] = {}
         for time, _, times, record in self._ledger:
             if time < 0:
-                found[record] = found.get(record, 0) + times
-        return found
+                counts[record] = counts.get(record, 0) + times
+        return counts
 
     @property
     def densified(self) -> int:
@@ -253,12 +253,12 @@ class Stored:
         """Markers and values of counters."""
         marks = self.columns.marks
         texts = [self._texts(getattr(marks, name)) for name in ("kind", "name", "value", "unit", "line")]
-        found: list[MarkRecord] = [
+        records: list[MarkRecord] = [
             {"kind": kind, "name": name, "time": time / 1000, "value": _parsed(value), "unit": unit,
              "thread": thread, "line": line}
             for time, thread, kind, name, value, unit, line in zip(
                 marks.time.tolist(), marks.thread.tolist(), *texts, strict=True)]
-        return sorted(found, key=lambda mark: (mark["time"], mark["thread"])) if self.parts else found
+        return sorted(records, key=lambda mark: (mark["time"], mark["thread"])) if self.parts else records
 
     @property
     def more_marks(self) -> int:
@@ -270,11 +270,11 @@ class Stored:
     @property
     def gradient_rows(self) -> dict[str, int]:
         """Most rows that a row_sparse gradient of each parameter stored."""
-        found: dict[str, int] = {}
+        most_rows: dict[str, int] = {}
         table = self.columns.gradient_rows
         for parameter, rows in zip(self._texts(table.parameter), table.rows.tolist(), strict=True):
-            found[parameter] = max(rows, found.get(parameter, 0))
-        return found
+            most_rows[parameter] = max(rows, most_rows.get(parameter, 0))
+        return most_rows
 
     @computed_once
     def memories(self) -> list[Memory]:
@@ -309,16 +309,16 @@ class Stored:
 def _parsed(text: str) -> JSON:
     """What a text of JSON stands for; None if it is none: a file may hold anything."""
     try:
-        found: JSON = json.loads(text) if text else None
+        value: JSON = json.loads(text) if text else None
     except (ValueError, RecursionError):
         return None
-    return found
+    return value
 
 
 def _mapping(text: str) -> dict[str, JSON]:
     """The object that a text of JSON stands for; an empty one if it is none."""
-    found = _parsed(text)
-    return found if isinstance(found, dict) else {}
+    value = _parsed(text)
+    return value if isinstance(value, dict) else {}
 
 
 def _memory_of(columns: Columns, run: int, about: dict[str, Any]) -> Memory:  # Any: plain data
@@ -332,7 +332,7 @@ def _memory_of(columns: Columns, run: int, about: dict[str, Any]) -> Memory:  # 
     own = np.flatnonzero(temporaries.run == run).tolist()
     notes = columns.process_memory
     processes = np.flatnonzero(notes.run == run)
-    made: Memory = {
+    memory: Memory = {
         "peak_bytes": max(int(totals[peak]), 0) if len(totals) else 0,
         "peak_time": int(time[peak]) / 1000 if len(totals) else 0.0,
         "samples": _samples(columns, time, holding, steps), "idle_bytes": int(about.get("idle_bytes") or 0),
@@ -347,8 +347,8 @@ def _memory_of(columns: Columns, run: int, about: dict[str, Any]) -> Memory:  # 
             notes.time[processes].tolist(), notes.bytes[processes].tolist(), strict=True)]}
     for name in ("devices", "table_bytes"):
         if about.get(name):
-            made[name] = about[name]
-    return made
+            memory[name] = about[name]
+    return memory
 
 
 def _samples(columns: Columns, time: Array, holding: Array, steps: Array) -> list[list[Any]]:  # Any: as ``types.Sample``

@@ -117,11 +117,11 @@ class Table:
 def aggregate(columns: Columns, fields: tuple[str, ...]) -> list[TotalRow]:
     """Totals of all events by some of the fields that ``GROUPS`` names; times in microseconds."""
     by = tuple({"cell": "line", "process": "run"}.get(field, field) for field in fields)
-    found = grouped(columns, *by) if "line" not in by else by_line(columns)
-    names = list(zip(*(_names(columns, field, found[asked]) for field, asked in zip(fields, by, strict=True)), strict=True))
+    by_group = grouped(columns, *by) if "line" not in by else by_line(columns)
+    names = list(zip(*(_names(columns, field, by_group[asked]) for field, asked in zip(fields, by, strict=True)), strict=True))
     groups = {name: number for number, name in enumerate(dict.fromkeys(names))}  # runs and cells may share a name
     place = np.array([groups[name] for name in names], np.int64)
-    sums = {key: put_together(key, place, len(groups), found[key]).tolist() for key in (*TIMES, *COSTS)}
+    sums = {key: put_together(key, place, len(groups), by_group[key]).tolist() for key in (*TIMES, *COSTS)}
     # The fields that name a row are those of a grouping.
     return [{**dict(zip(fields, name, strict=True)), **_row({key: values[number] for key, values in sums.items()})}  # type: ignore[typeddict-item]
             for name, number in groups.items()]
@@ -147,27 +147,27 @@ def totals_table(columns: Columns, sort_by: str = "self", group_by: str = "op", 
                  own: TotalRow | None = None) -> Table:
     """Build the aggregate table; ``memory``, by the first field that names a row, adds columns, and ``own`` adds a row."""
     fields, key = GROUPS[group_by], SORTS[sort_by]
-    found = aggregate(columns, fields) + ([own] if own else [])
+    totals = aggregate(columns, fields) + ([own] if own else [])
     shown_columns = (*COLUMNS, *MEMORY_COLUMNS) if memory else COLUMNS
-    for row in found if memory else ():
+    for row in totals if memory else ():
         row["peak"], row["kept"] = memory.get(str(_field(row, fields[0])), (0, 0))  # type: ignore[union-attr]  # else no rows
     if key == "name":
         key = fields[0]
     descending = key not in fields if ascending is None else not ascending
-    found.sort(key=lambda row: tuple(str(_field(row, field)) for field in fields))
-    found.sort(key=lambda row: _natural(_field(row, key)), reverse=descending)
-    shown = found if rows is None else found[:rows]
-    if len(shown) < len(found):
-        footer = f"{counted(len(found) - len(shown), 'more row', 'are')} not shown. {footer}".strip()
+    totals.sort(key=lambda row: tuple(str(_field(row, field)) for field in fields))
+    totals.sort(key=lambda row: _natural(_field(row, key)), reverse=descending)
+    shown = totals if rows is None else totals[:rows]
+    if len(shown) < len(totals):
+        footer = f"{counted(len(totals) - len(shown), 'more row', 'are')} not shown. {footer}".strip()
     table = Table.of(shown, [*((_TITLES[field], field, str) for field in fields), *shown_columns], footer)
-    table.rows = found
+    table.rows = totals
     return table
 
 
 def _field(row: TotalRow, name: str) -> float | str:
     # Names are those of GROUPS and SORTS.
-    found: float | str = row[name]  # type: ignore[literal-required]
-    return found
+    value: float | str = row[name]  # type: ignore[literal-required]
+    return value
 
 
 def _natural(value: float | str) -> Any:  # Any: a number, or a list of texts and numbers

@@ -90,9 +90,9 @@ def trace_events(data: Stored, process: int = PROCESS, name: str = NAME) -> Iter
     for now, total, roles in data.memory.get("samples", ()):
         yield {"name": "memory (bytes)", "ph": "C", "ts": now, "pid": process, "tid": first + 1,
                "args": roles or {"total": total}}
-    for now, thread, found in data.densifications:
+    for now, thread, densified in data.densifications:
         yield {"name": "densification", "cat": "convert", "ph": "i", "s": "t", "ts": now, "pid": process,
-               "tid": thread + 1, "args": {**found._asdict(), "shape": list(found.shape)}}
+               "tid": thread + 1, "args": {**densified._asdict(), "shape": list(densified.shape)}}
     for mark in data.marks:
         yield _mark(mark, process)
 

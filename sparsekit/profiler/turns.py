@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..base import displays
-from ..base.errors import ProfilerError
+from ..base.errors import ProfilerError, UnknownNameError
 from ..base.formatting import format_bytes, format_count, format_duration
 from ..base.machine import BUSY, OtherLoad
 from ..core import hooks
-from .arguments import flag, number, one_of, whole
+from .arguments import flag, number, whole
 from .profiler import Profiler, call_back, set_aside
 from .table import Table
 
@@ -334,7 +334,7 @@ class Comparison:
     def __getitem__(self, name: str) -> TurnRow:
         """The row of a program, by its name."""
         rows = {row["name"]: row for row in self.rows}
-        one_of("program", name, rows)
+        UnknownNameError.check("program", name, rows)
         return rows[name]
 
     def summary(self) -> str:
@@ -363,8 +363,8 @@ class Comparison:
 
     def figure(self, **options: object) -> Figure:  # object: its options
         """The picture: the ratio of every block, and the interval of each program; with ``ax``, on axes of matplotlib."""
-        made: Figure = displays.call("turns_figure", self.rows, self.summary(), self.table().plain(), **options)
-        return made
+        picture: Figure = displays.call("turns_figure", self.rows, self.summary(), self.table().plain(), **options)
+        return picture
 
     def __repr__(self) -> str:
         return repr(self.table())

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..base.errors import ProfilerError
+from ..base.errors import ProfilerError, UnknownNameError
 from ..base.formatting import format_bytes
 from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
-from .arguments import flag, most_rows, one_of, whole
+from .arguments import flag, most_rows, whole
 from .memory_timeline import Lives
 from .table import Table
 from .torch_gradients import COUNTED, counted_rows
@@ -78,10 +78,10 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
         If the profile is of several processes or of another profiler, if a necessary number is unknown, or if a number of rows is
         invalid.
     """
-    for value, offered, what in ((index_dtype, INDICES, "index type"), (value_dtype, FLOATS, "value type"),
+    for value, offered, noun in ((index_dtype, INDICES, "index type"), (value_dtype, FLOATS, "value type"),
                                  *((stype, GRADIENTS, "storage type of gradients") for stype in _values(gradient))):
         if value is not None:
-            one_of(what, value, offered)
+            UnknownNameError.check(noun, value, offered)
     flag("lazy_state", lazy_state)
     for name, count, least in (("batch_size", batch_size, 1), *(("rows", each, 0) for each in _values(rows))):
         if count is not None:
@@ -102,20 +102,20 @@ def what_if(profile: Profile, *, index_dtype: str | None = None, value_dtype: st
                             "so that they are known as inputs.")
     change = Change(index_dtype, value_dtype, gradient, lazy_state, batch_size)
     if rows is None and COUNTED in data.columns.strings:
-        rows = {found.parameter: found.most for found in counted_rows(profile.records)
-                if found.axis == "rows" and found.layout == "default"} or None
+        rows = {counted.parameter: counted.most for counted in counted_rows(profile.records)
+                if counted.axis == "rows" and counted.layout == "default"} or None
     return WhatIf(lives, Sizes(change, lives.kinds, batch, profile.gradient_rows, bounds, rows, lives.data_sets, lives.apart))
 
 
-def _values(given: T | Mapping[str, T]) -> list[T]:
-    return list(given.values()) if isinstance(given, Mapping) else [given]
+def _values(argument: T | Mapping[str, T]) -> list[T]:
+    return list(argument.values()) if isinstance(argument, Mapping) else [argument]
 
 
 def _check_names(kinds: list[Kind], gradient: str | Mapping[str, str] | None, rows: int | Mapping[str, int] | None) -> None:
     """Raise for unknown names of parameters, and for parameters of fewer than two axes."""
     shapes = {kind.owner: kind.shape for kind in kinds if kind.role in LASTING}
-    for name in (name for given in (gradient, rows) if isinstance(given, Mapping) for name in given):
-        one_of("parameter", name, shapes)
+    for name in (name for option in (gradient, rows) if isinstance(option, Mapping) for name in option):
+        UnknownNameError.check("parameter", name, shapes)
         if len(shapes[name]) < 2:
             raise ProfilerError(f"{name!r} has shape {shapes[name]}: its gradient is dense.",
                                 hint="name parameters with at least two axes.")

@@ -17,7 +17,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..base.checks import amount_of, whole
+from ..base.checks import amount_of, flag, whole
 from ..base.context import cpu
 from ..base.epoch_loop import EpochLoop
 from ..base.errors import ParameterError, SparseFormatError, expected, shown
@@ -30,6 +30,7 @@ from ..gluon.loss import L2Loss, Loss, SigmoidBinaryCrossEntropyLoss, SoftmaxCro
 from ..kernels import for_device
 from ..ndarray import NDArray, array
 from ..ops.sparse.sparse_indexing import csr_rows
+from ..optimizer.optimizer import arguments_of
 from ..optimizer.states import arrays_of
 from ..storage import CSR
 from ..storage.check import check_foreign
@@ -197,6 +198,9 @@ class _Estimator(BaseEstimator, abc.ABC):
         if not 0 < amount_of("validation_fraction", self.validation_fraction, 0) < 1:
             raise ParameterError(expected("validation_fraction", "between 0 and 1", self.validation_fraction),
                                  hint="0.1 sets a tenth aside.")
+        for name in ("early_stopping", "progress"):
+            flag(name, getattr(self, name))
+        arguments_of(self.optimizer_params or {})
 
     def _validated(self, X: Rows, y: Values, sample_weight: Values | None, reset: bool) -> tuple[Rows, Array, Array | None]:
         X, y, sample_weight = _sound(_brought(X)), _brought(y), _brought(sample_weight)
@@ -212,22 +216,22 @@ class _Estimator(BaseEstimator, abc.ABC):
     def _in_type(self, X: Rows) -> Rows:
         """The rows as a csr matrix in the element type of the training."""
         with np.errstate(over="ignore"):
-            made = _as_csr(X).astype(self._dtype, copy=False)
-        if made.dtype != X.dtype and not np.isfinite(made.data).all():
+            rows = _as_csr(X).astype(self._dtype, copy=False)
+        if rows.dtype != X.dtype and not np.isfinite(rows.data).all():
             raise ParameterError(f"X has values beyond the range of {self._dtype}, the type of what training began with.",
                                  hint="scale X, or begin with float64.")
-        return made
+        return rows
 
     def _set_aside(self, X: Rows, target: Array, weights: Array | None,
                    random: np.random.RandomState) -> tuple[Array, tuple[Array, Array]]:
         """The places of the rows to train on, and of those to score with their weights."""
-        given = np.ones(X.shape[0]) if weights is None else weights
+        row_weights = np.ones(X.shape[0]) if weights is None else weights
         train, test = train_test_split(np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=random,
                                        stratify=self._strata(target))
         for part, name in ((train, "training"), (test, "validation")):
-            if not given[part].any():
+            if not row_weights[part].any():
                 raise ParameterError(f"The sample weights for {name} set are all zero.", hint="use a different random_state.")
-        return train, (test, given[test])
+        return train, (test, row_weights[test])
 
     def _begin(self, X: Rows, target: Array, weights: Array | None, random: np.random.RandomState) -> None:
         """Make the model and what trains it."""
@@ -257,17 +261,17 @@ class _Estimator(BaseEstimator, abc.ABC):
         """What the model computes of the rows, or of those at some places, (rows, outputs)."""
         places = np.arange(X.shape[0]) if places is None else places
         parts = _parts(places.shape[0], ROWS)
-        found = [self.net_(*self.net_.inputs(_array_of(X, places[part]))).asnumpy() for part in parts]
-        return np.concatenate(found)
+        outcomes = [self.net_(*self.net_.inputs(_array_of(X, places[part]))).asnumpy() for part in parts]
+        return np.concatenate(outcomes)
 
     def _outcome_of(self, X: Rows) -> Array:
         check_is_fitted(self, "net_")
         X = validate_data(self, _sound(_brought(X)), accept_sparse="csr", reset=False, dtype=[np.float64, np.float32])
-        found = self._outcome(self._in_type(X))
-        if not np.isfinite(found).all():
+        outcome = self._outcome(self._in_type(X))
+        if not np.isfinite(outcome).all():
             raise ParameterError(f"What the model computes of X is beyond the range of {self._dtype}.",
                                  hint="scale X as the rows that the model was trained with.")
-        return found
+        return outcome
 
     def _weights(self) -> list[Array]:
         return [parameter.data().asnumpy() for parameter in self.net_.collect_params().values()]
@@ -312,15 +316,15 @@ class _Estimator(BaseEstimator, abc.ABC):
     def coef_(self) -> Array:
         """Weights of the linear part, of shape (outputs, columns); a copy."""
         check_is_fitted(self, "net_")
-        found: Array = self.net_.weight.data().asnumpy().T
-        return found
+        weight: Array = self.net_.weight.data().asnumpy().T
+        return weight
 
     @property
     def intercept_(self) -> Array:
         """The bias of each output; a copy."""
         check_is_fitted(self, "net_")
-        found: Array = self.net_.bias.data().asnumpy()
-        return found
+        bias: Array = self.net_.bias.data().asnumpy()
+        return bias
 
 
 class _Passes(EpochLoop[Any, NDArray]):
@@ -369,19 +373,19 @@ class _Passes(EpochLoop[Any, NDArray]):
         order = self.random.permutation(self.places)
         for part in _parts(order.shape[0], self.estimator.batch_size):
             chosen = order[part]
-            given = float(chosen.shape[0]) if self.weights is None else float(self.weights[chosen].sum())
-            if given:
-                yield chosen, given
+            weight = float(chosen.shape[0]) if self.weights is None else float(self.weights[chosen].sum())
+            if weight:
+                yield chosen, weight
 
     def step(self, batch: tuple[Array, float]) -> NDArray:
         """Train on rows, and return their losses."""
-        (chosen, given), estimator = batch, self.estimator
+        (chosen, weight), estimator = batch, self.estimator
         label = [array(self.target[chosen], dtype=estimator._label_type or estimator._dtype)]
         if self.weights is not None:
             label.append(array(self.weights[chosen].reshape(-1, 1), dtype=estimator._dtype))
         inputs = estimator.net_.inputs(_array_of(self.rows, chosen))
-        found: NDArray = estimator._step(inputs, label, batch_size=given)  # type: ignore[arg-type]  # weights are any numbers
-        return found
+        loss: NDArray = estimator._step(inputs, label, batch_size=weight)  # type: ignore[arg-type]  # weights are any numbers
+        return loss
 
     def batch_end(self, batch: tuple[Array, float], outcome: NDArray) -> None:
         """Add the losses to those of the pass."""
@@ -399,10 +403,10 @@ class _Passes(EpochLoop[Any, NDArray]):
             self._bar.advance()
         return stop
 
-    def _score(self, places: Array, given: Array) -> bool:
+    def _score(self, places: Array, weights: Array) -> bool:
         """Score the weights, and keep them if they are the best; whether the scores no longer improve."""
         estimator = self.estimator
-        score = estimator._score(estimator._outcome(self.rows, places), self.target[places], given)
+        score = estimator._score(estimator._outcome(self.rows, places), self.target[places], weights)
         estimator.validation_scores_.append(score)
         self.since = 0 if score > self.best + estimator.tol else self.since + 1
         if score > self.best:
@@ -451,8 +455,8 @@ class _Classifier(ClassifierMixin, _Estimator):
 
     def _targets(self, y: Array, first: bool = True) -> Array:
         check_classification_targets(y)
-        known = getattr(self, "_known", None)
-        classes = self.classes_ if not first else np.unique(y) if known is None else known
+        noted = getattr(self, "_known", None)
+        classes = self.classes_ if not first else np.unique(y) if noted is None else noted
         if classes.shape[0] < 2:
             raise ParameterError("A classifier needs at least two classes, and y has "
                                  f"{f'one class: {classes[0]!r}' if classes.size else 'none'}.",
@@ -468,14 +472,14 @@ class _Classifier(ClassifierMixin, _Estimator):
         if self.class_weight is None:
             return None
         try:
-            found: Array = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            factors: Array = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         except (ValueError, TypeError) as error:
             raise ParameterError(f"class_weight={shown(self.class_weight)} does not fit: {error}",
                                  hint="pass 'balanced', or a dict of a weight for each class.") from None
-        if not (np.isfinite(found) & (found >= 0)).all():
+        if not (np.isfinite(factors) & (factors >= 0)).all():
             raise ParameterError(expected("class_weight", "numbers of at least 0", self.class_weight),
                                  hint="a weight of 0 leaves the rows of a class out.")
-        return found
+        return factors
 
     def _outputs(self) -> int:
         return 1 if self.classes_.shape[0] == 2 else int(self.classes_.shape[0])
@@ -492,22 +496,22 @@ class _Classifier(ClassifierMixin, _Estimator):
 
     def decision_function(self, X: Rows) -> Array:
         """Log-odds of the second class, of shape (rows,); of more than two classes their scores, (rows, classes)."""
-        found = self._outcome_of(X)
-        return found[:, 0] if self.classes_.shape[0] == 2 else found
+        outcome = self._outcome_of(X)
+        return outcome[:, 0] if self.classes_.shape[0] == 2 else outcome
 
     def predict_proba(self, X: Rows) -> Array:
         """Probabilities of the classes, of shape (rows, classes)."""
-        found = self._outcome_of(X)
+        outcome = self._outcome_of(X)
         if self.classes_.shape[0] == 2:
-            found = np.concatenate([np.zeros_like(found), found], 1)
-        shares: Array = np.exp(found - found.max(1, keepdims=True))
+            outcome = np.concatenate([np.zeros_like(outcome), outcome], 1)
+        shares: Array = np.exp(outcome - outcome.max(1, keepdims=True))
         shares /= shares.sum(1, keepdims=True)
         return shares
 
     def predict(self, X: Rows) -> Array:
         """The most probable class of each row."""
-        found = self.decision_function(X)
-        chosen: Array = self.classes_[(found > 0).astype(int) if found.ndim == 1 else found.argmax(1)]
+        scores = self.decision_function(X)
+        chosen: Array = self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
         return chosen
 
 
@@ -648,8 +652,8 @@ def _weighted(weights: Array | None, factors: Array | None, target: Array) -> Ar
     """The weights of rows, times those of their classes."""
     if factors is None:
         return weights
-    found: Array = factors[target.reshape(-1)]
-    return found if weights is None else found * weights
+    row_factors: Array = factors[target.reshape(-1)]
+    return row_factors if weights is None else row_factors * weights
 
 
 def _as_csr(X: Rows) -> Rows:
@@ -674,6 +678,6 @@ def _array_of(X: Rows, places: Array) -> NDArray:
     else:
         store = X[places]
         store.sum_duplicates()
-    made: NDArray = wrap(CSR(store.data, store.indices.astype(np.int64), store.indptr.astype(np.int64), store.shape, check=False),
+    rows: NDArray = wrap(CSR(store.data, store.indices.astype(np.int64), store.indptr.astype(np.int64), store.shape, check=False),
                          cpu())
-    return made
+    return rows

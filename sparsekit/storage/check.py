@@ -112,6 +112,19 @@ def check_foreign(matrix: Foreign) -> None:
         (lines, axis), (places, across) = sizes[::-1] if form == "csc" else sizes
         _check_pointers(indptr, lines, indices.shape[0], axis)
         _check_bounds("indices", indices[:indptr[-1]], places, f"{across}s")
+    elif form == "dia":
+        _check_index_array("offsets", matrix.offsets)
+        if matrix.data.ndim != 2 or matrix.data.shape[0] != matrix.offsets.shape[0]:
+            _fail(f"data has shape {matrix.data.shape} but offsets has {matrix.offsets.shape[0]} entries.",
+                  "data must have one row per diagonal.")
+        _check_bounds("offsets + rows", matrix.offsets + shape[0], sum(shape) + 1, "diagonals")
+    elif form == "lil":
+        places, values = ([len(row) for row in lists] for lists in (matrix.rows, matrix.data))
+        if places != values or len(places) != shape[0]:
+            _fail("rows and data have lists of different lengths.", "each row needs one column per stored value.")
+        columns = np.array([column for row in matrix.rows for column in row] or [0])
+        _check_index_array("columns", columns)
+        _check_bounds("columns", columns, max(shape[1], 1), "columns")
 
 
 def _check_ascending_in_rows(indices: Array, indptr: Array) -> None:

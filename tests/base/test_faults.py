@@ -16,6 +16,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import InternalError
+from tests.calls import refused
 from tests.sampling import seed
 
 ERRORS = (AssertionError, AttributeError, KeyError, IndexError, TypeError, ValueError, ZeroDivisionError, NameError)
@@ -371,3 +372,22 @@ def test_an_error_of_the_users_getattr_is_no_fault_of_the_library(kind):
         mx.nd.array(Asked())
     assert not isinstance(found.value, InternalError)
     assert any(str(one) == "mine" for one in causes(found.value))
+
+
+class Unshowable:
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+    __str__ = __repr__
+
+
+@pytest.mark.parametrize("value", [None, 3, ["macro"], {}, np.arange(3), Unshowable(), "x" * 10**6],
+                         ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("function", [
+    lambda value: mx.metric.F1(average=value), lambda value: mx.gluon.nn.Activation(value),
+    lambda value: mx.gluon.rnn.LSTM(2, layout=value), lambda value: mx.gluon.Parameter("weight", shape=(1,), grad_req=value),
+    lambda value: mx.gluon.data.BatchSampler(range(3), 2, value), lambda value: mx.initializer.Orthogonal(rand_type=value),
+    lambda value: mx.io.NDArrayIter(np.zeros(2), last_batch_handle=value), lambda value: mx.profiler.dumps(sort_by=value)])
+def test_a_value_that_is_not_one_of_some_words_is_refused_by_name_whatever_it_is(function, value):
+    message = str(refused(mx.UnknownNameError, "^There is no .* named ", function, value))
+    assert len(message) < 400

@@ -194,14 +194,14 @@ def test_a_step_runs_as_a_table(name, monkeypatch):
         assert (len(rows), len(in_python)) == STEPS[name], in_python
         assert len(in_python) <= (1 - LOWERED) * len(rows)
         made, = example.train._made.values()
-        stops = made.whole._table.stops
+        stops = made.step_program._table.stops
         with monkeypatch.context() as patch:
             outside = calls_from_now(patch, program, "execute")
             inside = calls_from_now(patch, table.Table, "begin")
             for batch in batches[4:]:
                 example.step(batch)
         assert len(inside) >= len(batches[4:])
-        assert len(in_python) + (made.whole._table.stops - stops) / len(batches[4:]) <= EXITS
+        assert len(in_python) + (made.step_program._table.stops - stops) / len(batches[4:]) <= EXITS
         assert len(outside) <= EXITS * len(batches[4:])
 
 

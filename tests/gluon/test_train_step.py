@@ -431,7 +431,7 @@ def test_nothing_is_kept_alive(profiled, make, stored):
         del data, label
         assert [one() for one in held] == [None] * 4
     made = next(iter(twin.compiled._made.values()))
-    held = [weakref.ref(one) for one in (twin.compiled, made.whole, made.whole._table, twin.net)]
+    held = [weakref.ref(one) for one in (twin.compiled, made.step_program, made.step_program._table, twin.net)]
     del made, twin
     gc.collect()
     assert [one() for one in held] == [None] * 4
@@ -546,7 +546,7 @@ def test_large_batches_after_tiny_ones(optimizer, dtype):
         batches = [(csr(64, stored, seed, 20_000, dtype), random(64, 8, seed=seed, dtype=dtype))
                    for seed, stored in enumerate([2, 4, 3, 2, 2000, 0, 3])]
         one = check(make, batches, optimizer, {"lazy_update": lazy, "wd": 0.01, "multi_precision": True})
-        assert dtype == "float16" or next(iter(one.compiled._made.values())).whole._table.stops
+        assert dtype == "float16" or next(iter(one.compiled._made.values())).step_program._table.stops
 
 
 @pytest.mark.parametrize(("loss", "name"), [(None, "None"), (mx.gluon.loss.L2Loss(prefix="mine_"), "mine")])

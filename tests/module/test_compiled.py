@@ -333,5 +333,5 @@ def test_operators_that_are_not_lowered_run_in_python():
         return mx.sym.SoftmaxOutput(net, mx.sym.Variable("label"), name="softmax")
 
     module = check(sorting, batches(False), "adam")
-    reasons = [reason for _, _, reason in module._exec_group.execs[0].training.step.whole.reasons]
+    reasons = [reason for _, _, reason in module._exec_group.execs[0].training.step.step_program.reasons]
     assert any(reasons)

@@ -148,13 +148,15 @@ def test_copy_false_names_what_has_to_be_copied():
 def _damaged(form, part, place, value):
     made = scipy.sparse.random(50, 30, 0.2, "csr", random_state=0)
     made = made.tobsr((5, 5)) if form == "bsr" else made.asformat(form)
-    for name in ("row", "col", "indices", "indptr"):
+    for name in ("row", "col", "indices", "indptr", "offsets"):
         if hasattr(made, name):
             setattr(made, name, getattr(made, name).copy())
+    if form == "dia":
+        made.offsets = made.offsets.astype(np.int64)
     if place is None:
         setattr(made, part, value(getattr(made, part)))
     else:
-        getattr(made, part)[place] = value
+        getattr(made, part)[place] = value(getattr(made, part)[place]) if callable(value) else value
     if hasattr(made, "indptr"):
         made.has_canonical_format = made.has_sorted_indices = False
     return made
@@ -169,6 +171,13 @@ DAMAGES = {
                                  ("fractions", "indices", lambda a: a + 0.5), ("flat", "indices", lambda a: a.reshape(-1, 1)))},
     **{f"coo: {part}[3] = {value}": ("coo", part, 3, value) for part in ("row", "col") for value in (-5_000_000, 50_000_000)},
     "coo: fewer values": ("coo", "data", None, lambda a: a[:-3]),
+    "lil: fewer values": ("lil", "data", 3, [1.0]), "lil: more columns": ("lil", "rows", 3, [*range(30)]),
+    "lil: fewer rows": ("lil", "rows", None, lambda a: a[:-3]),
+    "lil: a column far away": ("lil", "rows", 3, lambda row: [*row[:-1], 99]),
+    "dia: fewer diagonals": ("dia", "data", None, lambda a: a[:-3]),
+    "dia: fewer offsets": ("dia", "offsets", None, lambda a: a[:-3]),
+    "dia: a diagonal far away": ("dia", "offsets", 3, 2**40),
+    "dia: fractions": ("dia", "offsets", None, lambda a: a + 0.5), "dia: flat": ("dia", "data", None, lambda a: a.reshape(-1)),
 }
 
 

@@ -225,6 +225,19 @@ def test_names_and_arguments_that_are_unknown():
     refused(UnknownNameError, "beta1", mx.optimizer.create, "adam", beta=1)
     refused(SparsekitError, "override update", lambda: mx.optimizer.Optimizer().update(0, None, None, None))
     refused(UnknownNameError, "linear", mx.optimizer.create, "lbsgd", warmup_strategy="lineer")
+    for name, value in (("learning_rate", "0.1"), ("wd", [0.1]), ("rescale_grad", None), ("lr_scheduler", 3)):
+        refused(DTypeError, f"{name} must be a ", mx.optimizer.create, "sgd", **{name: value})
+
+
+@pytest.mark.parametrize("params", [[1], 5, "ab", {1: 2}, [("wd", 0.1, 1)]], ids=str)
+def test_arguments_of_an_optimizer_are_a_dict_or_pairs(params):
+    weight = mx.gluon.Parameter("weight", shape=(2,))
+    weight.initialize()
+    refused(mx.ParameterError, "optimizer_params must be a dict", mx.gluon.Trainer, [weight], "sgd", params)
+    module = mx.mod.Module(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1), label_names=None)
+    module.bind([("data", (2, 3))])
+    module.init_params()
+    refused(mx.ParameterError, "optimizer_params must be a dict", module.init_optimizer, optimizer_params=params)
 
 
 @pytest.mark.parametrize("make", [

@@ -274,7 +274,7 @@ def test_threads_have_tables_and_events_of_their_own():
 def test_what_tables_keep_between_runs_is_shown(case, tmp_path):
     training = Training(case, "step")
     prof = training.profile()
-    table, = [made.whole._table for made in training.compiled._made.values()][-1:]
+    table, = [made.step_program._table for made in training.compiled._made.values()][-1:]
     kept = {id(memory): memory.nbytes for memory in (table.memory, *[memory for memory, _ in table._grown.values()])}
     assert prof.memory["table_bytes"] == sum(kept.values()) >= 64
     said = f"Compiled steps keep {format_bytes(sum(kept.values()))} between runs."

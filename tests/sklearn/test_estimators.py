@@ -152,7 +152,8 @@ def test_early_stopping_keeps_the_best_weights(make):
 
 
 @pytest.mark.parametrize(("setting", "value"), [("max_iter", 0), ("batch_size", 2.5), ("learning_rate", -1), ("alpha", "much"),
-                                                ("validation_fraction", 1), ("tol", float("nan")), ("n_iter_no_change", None)])
+                                                ("validation_fraction", 1), ("tol", float("nan")), ("n_iter_no_change", None),
+                                                ("early_stopping", "no"), ("progress", []), ("optimizer_params", [1])])
 @pytest.mark.parametrize("make", ALL)
 def test_bad_parameters_are_named(make, setting, value):
     with pytest.raises(ParameterError, match=setting):

@@ -79,7 +79,7 @@ class Look:
         self.program, self.profile, self.applied = program, profile, tuple(applied)
         self.findings: list[Finding] = list(profile.advice())
 
-    def found(self, *rules: str) -> list[Finding]:
+    def findings_of(self, *rules: str) -> list[Finding]:
         """The findings of some rules."""
         return [finding for finding in self.findings if finding.rule in rules]
 
@@ -92,7 +92,8 @@ class Look:
                 continue
             seen.add(function.__code__)
             if function.__code__.co_name == "<module>" and snippet is None:  # a script: its functions have parts of their own
-                nodes: Sequence[ast.AST | None] = [one for one in source.tree.body if not isinstance(one, _DEFINITIONS)]
+                nodes: Sequence[ast.AST | None] = [statement for statement in source.tree.body
+                                                   if not isinstance(statement, _DEFINITIONS)]
             elif snippet is not None and function in snippet.parts:
                 nodes = snippet.statements(source.tree) if function is snippet.parts[0] else ()
             else:
@@ -133,10 +134,10 @@ class Look:
 
     def calls_at(self, test: Callable[[ast.Call], bool], lines: Sequence[str]) -> list[tuple[Source, ast.Call]]:
         """The calls in one of these lines, ``train.py:12``; all if none does, as in modules of the library."""
-        found = self.calls(test)
-        here = [(source, call) for source, call in found
+        matching = self.calls(test)
+        here = [(source, call) for source, call in matching
                 if {f"{source.label}:{line}" for line in span_of(call)} & set(lines)]
-        return here or found
+        return here or matching
 
 
 def _is_cell(file: str) -> bool:
@@ -158,7 +159,7 @@ def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
-    if len(call.args) > place and not any(isinstance(one, ast.Starred) for one in call.args[: place + 1]):
+    if len(call.args) > place and not any(isinstance(expression, ast.Starred) for expression in call.args[: place + 1]):
         return call.args[place]
     return None
 

@@ -35,9 +35,9 @@ class CsrInput(Remedy):
                 yield Candidate(self.name, f"{kept} instead of {source.text_of(call)}", at(source, call),
                                 (source.replace(call, kept),))
         for source, call in look.calls(_array_of_scipy):
-            made = _as_csr(source, call)
-            yield Candidate(self.name, f"{made} instead of {source.text_of(call)}", at(source, call),
-                            (source.replace(call, made),))
+            converted = _as_csr(source, call)
+            yield Candidate(self.name, f"{converted} instead of {source.text_of(call)}", at(source, call),
+                            (source.replace(call, converted),))
 
 
 def _to_default(call: ast.Call) -> bool:
@@ -47,19 +47,19 @@ def _to_default(call: ast.Call) -> bool:
 
 def _array_of_scipy(call: ast.Call) -> bool:
     """Whether a call is ``mx.nd.array(matrix.toarray())``."""
-    given = call.args[0] if call.args else None
-    return (named(call) == "array" and isinstance(call.func, ast.Attribute) and isinstance(given, ast.Call)
-            and named(given) in _DENSE and isinstance(given.func, ast.Attribute) and not given.args)
+    dense = call.args[0] if call.args else None
+    return (named(call) == "array" and isinstance(call.func, ast.Attribute) and isinstance(dense, ast.Call)
+            and named(dense) in _DENSE and isinstance(dense.func, ast.Attribute) and not dense.args)
 
 
 def _as_csr(source: Source, call: ast.Call) -> str:
-    given = call.args[0]
+    dense = call.args[0]
     assert isinstance(call.func, ast.Attribute)
-    assert isinstance(given, ast.Call)
-    assert isinstance(given.func, ast.Attribute)
-    rest = [source.text_of(one) for one in call.args[1:]]
-    rest += [f"{one.arg}={source.text_of(one.value)}" for one in call.keywords]
-    return f"{source.text_of(call.func.value)}.sparse.csr_matrix({', '.join([source.text_of(given.func.value), *rest])})"
+    assert isinstance(dense, ast.Call)
+    assert isinstance(dense.func, ast.Attribute)
+    arguments = [source.text_of(expression) for expression in call.args[1:]]
+    arguments += [f"{keyword.arg}={source.text_of(keyword.value)}" for keyword in call.keywords]
+    return f"{source.text_of(call.func.value)}.sparse.csr_matrix({', '.join([source.text_of(dense.func.value), *arguments])})"
 
 
 # --------------------------------------------------------------------------- PyTorch

@@ -25,7 +25,7 @@ class LazyOptimizer(Remedy):
 
     def find(self, look: Look) -> Iterator[Candidate]:
         """For each trainer that updates all rows: lazily, and if that changes the answer, exactly."""
-        if not look.found(*self.rules):
+        if not look.findings_of(*self.rules):
             return
         for trainer in look.program.originals(Trainer):
             if getattr(trainer.optimizer, "lazy_update", None) is False:
@@ -55,14 +55,14 @@ def _set(trainer: Trainer, lazy: bool | str) -> None:
 
 def _edits(look: Look, kind: str, value: str) -> tuple[tuple[Edit, ...], str, str]:
     """The edit of the only trainer or optimizer of this kind in the text, its place, and why there is none."""
-    made = look.everywhere(lambda call: named(call) == kind)
-    if len(made) == 1:
-        return (made[0][0].keyword(made[0][1], "lazy_update", value),), at(*made[0]), ""
-    found = [(source, call) for source, call in look.everywhere(lambda call: named(call) == "Trainer")
-             if str(constant(argument(call, 1, "optimizer")) or "").lower() == kind.lower()]
-    if len(found) != 1:
-        return (), "", f"{len(found) or 'no'} lines that make a Trainer with {kind.lower()!r} are in the program's text"
-    source, call = found[0]
+    constructors = look.everywhere(lambda call: named(call) == kind)
+    if len(constructors) == 1:
+        return (constructors[0][0].keyword(constructors[0][1], "lazy_update", value),), at(*constructors[0]), ""
+    trainers = [(source, call) for source, call in look.everywhere(lambda call: named(call) == "Trainer")
+                if str(constant(argument(call, 1, "optimizer")) or "").lower() == kind.lower()]
+    if len(trainers) != 1:
+        return (), "", f"{len(trainers) or 'no'} lines that make a Trainer with {kind.lower()!r} are in the program's text"
+    source, call = trainers[0]
     edit = _in_settings(source, call, value)
     return ((edit,) if edit else ()), at(source, call), "" if edit else "the settings of the optimizer are made elsewhere"
 
@@ -73,7 +73,7 @@ def _in_settings(source: Source, call: ast.Call, value: str) -> Edit | None:
         return source.keyword(call, "optimizer_params", f'{{"lazy_update": {value}}}')
     if not isinstance(settings, ast.Dict):
         return None
-    for key, given in zip(settings.keys, settings.values, strict=True):
+    for key, setting in zip(settings.keys, settings.values, strict=True):
         if constant(key) == "lazy_update":
-            return source.replace(given, value)
+            return source.replace(setting, value)
     return source.inserted(settings, 1, f'"lazy_update": {value}')

@@ -36,15 +36,15 @@ class RowSparseGradient(Remedy):
 
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each weight that the advice names, and one with exact updates, if lazy ones change the answer."""
-        for candidate in self._found(look):
+        for candidate in self._candidates(look):
             yield replace(candidate, otherwise=tuple(_with(candidate, exact(look, trainer)) for trainer in
                                                      look.program.originals(Trainer) if trainer.optimizer._missed))
 
-    def _found(self, look: Look) -> Iterator[Candidate]:
-        for finding in look.found("dense_gradient"):
+    def _candidates(self, look: Look) -> Iterator[Candidate]:
+        for finding in look.findings_of("dense_gradient"):
             event = finding.event
             shape = tuple(event["outputs"][0]["shape"]) if event and event["outputs"] else ()
-            blocks = [one for one in look.program.originals(Block) if event and one.name == event["layer"]]
+            blocks = [layer for layer in look.program.originals(Block) if event and layer.name == event["layer"]]
             for block in blocks:
                 yield from self._of_block(look, block, shape)
             if not blocks:
@@ -71,7 +71,8 @@ class RowSparseGradient(Remedy):
 
     def _of_own(self, look: Look, block: Block, shape: tuple[int, ...]) -> Iterator[Candidate]:
         """Of a block of the user's own: by ``dot`` in place of ``FullyConnected``, or with another ``grad_stype``."""
-        weights = {name: one for name, one in block._reg_params.items() if one.shape == shape and one.grad_stype == "default"}
+        weights = {name: parameter for name, parameter in block._reg_params.items()
+                   if parameter.shape == shape and parameter.grad_stype == "default"}
         for name, weight in weights.items():
             forward = _fully_connected(look, block, name)
             if forward is None:
@@ -94,13 +95,13 @@ class RowSparseGradient(Remedy):
             if variable.shape != shape or variable._entry is None or variable.grad is None or variable.grad.stype != "default":
                 continue
             path = look.program.path_of(variable)
-            found = [(source, call) for source, call in look.everywhere(lambda call: named(call) == "attach_grad")
-                     if source.text_of(call).startswith(f"{path}.")]
-            edits = tuple(source.keyword(call, "stype", '"row_sparse"') for source, call in found[:1])
-            yield Candidate(self.name, f"{path}: attach_grad(stype='row_sparse')", at(*found[0]) if found else "", edits,
+            matching = [(source, call) for source, call in look.everywhere(lambda call: named(call) == "attach_grad")
+                        if source.text_of(call).startswith(f"{path}.")]
+            edits = tuple(source.keyword(call, "stype", '"row_sparse"') for source, call in matching[:1])
+            yield Candidate(self.name, f"{path}: attach_grad(stype='row_sparse')", at(*matching[0]) if matching else "", edits,
                             partial(_attach, variable),
                             lines=f"{path}.attach_grad(stype='row_sparse')",
-                            unpatched="" if found else f"no {path}.attach_grad() is in the program's text")
+                            unpatched="" if matching else f"no {path}.attach_grad() is in the program's text")
 
 
 def _with(candidate: Candidate, other: Candidate) -> Candidate:
@@ -118,20 +119,20 @@ def _constructor(look: Look, name: str, sizes: dict[int, tuple[str, int]], keywo
     """
     def fits(source: Source, call: ast.Call) -> bool:
         for place, (argument_name, size) in sizes.items():
-            given = argument(call, place, argument_name)
-            if isinstance(given, ast.Constant) and given.value not in (size, 0):
+            expression = argument(call, place, argument_name)
+            if isinstance(expression, ast.Constant) and expression.value not in (size, 0):
                 return False
         return True
     if place is not None:
-        found = [(source, call) for source in look.texts() for call in calls(source.tree, lambda call: True)
-                 if (source.file, call.lineno, call.end_lineno, call.col_offset, call.end_col_offset) == place]
+        matching = [(source, call) for source in look.texts() for call in calls(source.tree, lambda call: True)
+                    if (source.file, call.lineno, call.end_lineno, call.col_offset, call.end_col_offset) == place]
     else:
-        found = [(source, call) for source, call in look.everywhere(lambda call: named(call) == name) if fits(source, call)]
-    if len(found) != 1:
-        why = f"no call of {name} that fits is in the program's text" if not found else (
-            f"{len(found)} calls of {name} fit: " + ", ".join(at(*one) for one in found))
+        matching = [(source, call) for source, call in look.everywhere(lambda call: named(call) == name) if fits(source, call)]
+    if len(matching) != 1:
+        why = f"no call of {name} that fits is in the program's text" if not matching else (
+            f"{len(matching)} calls of {name} fit: " + ", ".join(at(*match_at) for match_at in matching))
         return (), "", why
-    source, call = found[0]
+    source, call = matching[0]
     return (source.keyword(call, keyword, value),), at(source, call), ""
 
 
@@ -165,7 +166,7 @@ def _getter(look: Look, block: Block, weight: Parameter, swap: bool) -> tuple[tu
     """The edits of ``params.get(name, shape=…)`` or ``Parameter(name, shape=…)`` in the block's class, their place, why none."""
     classes = [cls.__name__ for cls in type(block).__mro__]
     for source, call in look.everywhere(lambda call: named(call) in ("get", "Parameter")):
-        own = next((one.name for one in source.around(call, ast.ClassDef)), "")
+        own = next((definition.name for definition in source.around(call, ast.ClassDef)), "")
         if own not in classes or not str(constant(argument(call, 0, "name")) or "-").endswith(weight.name[len(block.prefix):]):
             continue
         edits = [source.keyword(call, "grad_stype", '"row_sparse"')]
@@ -216,8 +217,8 @@ def _transpose(weight: Parameter, trainers: Sequence[Trainer]) -> None:
         contexts = list(weight._arrays)
         weight._hold(weight.list_data()[0].asnumpy().T.copy(), contexts)
     for trainer in trainers:
-        for place, one in enumerate(trainer._params):
-            if one is weight:
+        for place, parameter in enumerate(trainer._params):
+            if parameter is weight:
                 for updater in trainer._updaters:
                     if place in updater.states:
                         updater.states[place] = _turned(updater.states[place], shape, weight.name)
@@ -225,9 +226,9 @@ def _transpose(weight: Parameter, trainers: Sequence[Trainer]) -> None:
 
 def _turned(state: Any, shape: tuple[int, ...], owner: str) -> Any:  # Any: a state is None, an array, or a tuple of states
     if isinstance(state, (tuple, list)):
-        return type(state)(_turned(one, shape, owner) for one in state)
+        return type(state)(_turned(part, shape, owner) for part in state)
     if state is None or tuple(state.shape) != tuple(shape):
         return state
-    made = array(state.asnumpy().T.copy(), ctx=state.context, dtype=state.dtype)
-    hooks.assign(made, "optimizer state", owner)
-    return made
+    turned = array(state.asnumpy().T.copy(), ctx=state.context, dtype=state.dtype)
+    hooks.assign(turned, "optimizer state", owner)
+    return turned

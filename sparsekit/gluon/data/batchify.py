@@ -52,7 +52,7 @@ def default_batchify_fn(data: Sequence[Any]) -> Any:
     if isinstance(first, NDArray):
         return _stacked_arrays(data)
     if isinstance(first, tuple):
-        if any(len(one) != len(first) for one in data):
+        if any(len(example) != len(first) for example in data):
             raise ShapeError("The examples have different numbers of parts.", hint="each is a tuple of the same length.")
         return [default_batchify_fn(part) for part in zip(*data, strict=True)]
     try:
@@ -68,11 +68,11 @@ default_mp_batchify_fn = default_batchify_fn
 
 def _stacked_arrays(data: Sequence[Any]) -> NDArray:
     """Arrays in one: sparse ones row below row, dense ones along a new axis."""
-    shapes = {one.shape[1:] if one.stype != "default" else one.shape for one in data}
+    shapes = {example.shape[1:] if example.stype != "default" else example.shape for example in data}
     if len(shapes) > 1:
         raise ShapeError(f"The examples have different shapes: {', '.join(map(str, sorted(shapes)))}.",
                          hint="batchify.Pad makes dense ones equal.")
-    if all(one.stype != "default" for one in data):
+    if all(example.stype != "default" for example in data):
         return F.concat(*data, dim=0) if len(data) > 1 else data[0].copy()
     return F.stack(*data, axis=0)
 
@@ -90,8 +90,8 @@ class Stack:
         self._dtype = None if dtype is None else element_type(dtype)
 
     def __call__(self, data: Sequence[Any]) -> NDArray:
-        found = default_batchify_fn([list(one) if isinstance(one, tuple) else one for one in data])
-        return found if self._dtype is None else found.astype(self._dtype, copy=False)
+        batch = default_batchify_fn([list(example) if isinstance(example, tuple) else example for example in data])
+        return batch if self._dtype is None else batch.astype(self._dtype, copy=False)
 
 
 class Pad:
@@ -125,20 +125,21 @@ class Pad:
         self._dtype, self._round = None if dtype is None else element_type(dtype), round_to or 1
 
     def __call__(self, data: Sequence[Any]) -> Any:  # Any: an array, or two for ``ret_length``
-        dense = [one.asnumpy() if isinstance(one, NDArray) and one.stype == "default" else one for one in data]
-        if any(isinstance(one, NDArray) for one in dense):
+        dense = [example.asnumpy() if isinstance(example, NDArray) and example.stype == "default" else example
+                 for example in data]
+        if any(isinstance(example, NDArray) for example in dense):
             raise DTypeError("Pad takes dense examples; the columns of sparse ones need no padding.",
                              hint="Stack puts sparse rows below one another.")
-        values = [np.asarray(one) for one in dense]
-        shape = self._shape([one.shape for one in values])
-        found = np.full((len(values), *shape), self._value, self._dtype or values[0].dtype)
-        for place, one in enumerate(values):
-            corner: Any = (place, *(slice(size) for size in one.shape))
-            found[corner] = one
-        batch = array(found, dtype=found.dtype)
+        values = [np.asarray(example) for example in dense]
+        shape = self._shape([value.shape for value in values])
+        padded = np.full((len(values), *shape), self._value, self._dtype or values[0].dtype)
+        for place, value in enumerate(values):
+            corner: Any = (place, *(slice(size) for size in value.shape))
+            padded[corner] = value
+        batch = array(padded, dtype=padded.dtype)
         if not self._lengths or self._axis is None:
             return batch
-        return batch, array([one.shape[self._axis] for one in values], dtype="int32")
+        return batch, array([value.shape[self._axis] for value in values], dtype="int32")
 
     def _shape(self, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
         """The shape that all of them fit into."""
@@ -147,7 +148,7 @@ class Pad:
         axes = range(len(shapes[0])) if self._axis is None else [range(len(shapes[0]))[self._axis]]
         shape = [-(-max(sizes) // self._round) * self._round if axis in axes else sizes[0]
                  for axis, sizes in enumerate(zip(*shapes, strict=True))]
-        if any(size != given for found in shapes for axis, (size, given) in enumerate(zip(shape, found, strict=True))
+        if any(size != length for lengths in shapes for axis, (size, length) in enumerate(zip(shape, lengths, strict=True))
                if axis not in axes):
             raise ShapeError(f"Only axis {self._axis} is padded, but the examples differ elsewhere: "
                              f"{', '.join(map(str, sorted(set(shapes))))}.", hint="axis=None pads every axis.")
@@ -169,8 +170,9 @@ class Append:
         self._expand, self._axis = expand, batch_axis
 
     def __call__(self, data: Sequence[Any]) -> list[Any]:
-        found = [one if isinstance(one, NDArray) else default_batchify_fn([one])[0] for one in data]
-        return [F.expand_dims(one, axis=self._axis) if self._expand and one.stype == "default" else one for one in found]
+        examples = [example if isinstance(example, NDArray) else default_batchify_fn([example])[0] for example in data]
+        return [F.expand_dims(example, axis=self._axis) if self._expand and example.stype == "default" else example
+                for example in examples]
 
 
 class AsList:
@@ -204,7 +206,7 @@ class Group:
                              hint="Group(Pad(), Stack()), for example.")
 
     def __call__(self, data: Sequence[Any]) -> tuple[Any, ...]:
-        if any(len(one) != len(self._functions) for one in data):
+        if any(len(example) != len(self._functions) for example in data):
             raise ShapeError(f"The examples do not have {len(self._functions)} parts each.",
                              hint="give a function for each part.")
         return tuple(function(part) for function, part in zip(self._functions, zip(*data, strict=True), strict=True))

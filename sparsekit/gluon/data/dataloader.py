@@ -76,7 +76,7 @@ def _seeded(dataset: Examples, rows: Sequence[Any], batchify: Callable[..., Any]
 def _only_arrays(dataset: object) -> bool:
     """Whether batches are made by choosing rows of arrays, without calling user code."""
     if type(dataset) is ArrayDataset:
-        return all(hasattr(one, "dtype") or _only_arrays(one) for one in dataset._data)
+        return all(hasattr(part, "dtype") or _only_arrays(part) for part in dataset._data)
     if type(dataset) is SimpleDataset:
         return _only_arrays(dataset._data)
     if type(dataset) is _SampledDataset:
@@ -254,10 +254,10 @@ class DataLoader:
         if batch_sampler is not None:
             require_sampler("batch_sampler", batch_sampler)
         self._batch_sampler: Any = batch_sampler
-        given = batch_size is not None or shuffle or sampler is not None or last_batch is not None
+        by_samples = batch_size is not None or shuffle or sampler is not None or last_batch is not None
         if batch_sampler is None:
             self._batch_sampler = _batches(dataset, batch_size, shuffle, sampler, last_batch)
-        elif given:
+        elif by_samples:
             raise ShapeError("batch_sampler excludes batch_size, shuffle, sampler and last_batch.",
                              hint="a batch_sampler decides all of these.")
         self._pinned = cpu_pinned(int(pin_device_id)) if pin_memory else None
@@ -355,7 +355,7 @@ def _as_in_context(data: object, ctx: Context) -> object:  # object: whatever a 
     """Copy the arrays of a batch to a context; lists and tuples become lists."""
     if isinstance(data, NDArray):
         return data.as_in_context(ctx)
-    return [_as_in_context(one, ctx) for one in data] if isinstance(data, (list, tuple)) else data
+    return [_as_in_context(item, ctx) for item in data] if isinstance(data, (list, tuple)) else data
 
 
 def _batches(dataset: Examples, batch_size: int | None, shuffle: bool, sampler: SizedIterable | None,

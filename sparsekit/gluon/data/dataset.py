@@ -60,9 +60,9 @@ class Dataset:
         count = whole("num_shards", num_shards, 1)
         if not 0 <= index < count:
             raise ShapeError(f"Part {index} is out of range for {count} parts.", hint="parts count from 0.")
-        each, rest = divmod(len(self), count)
-        start = each * index + min(index, rest)
-        return _SampledDataset(self, SequentialSampler(each + (index < rest), start))
+        each, remainder = divmod(len(self), count)
+        start = each * index + min(index, remainder)
+        return _SampledDataset(self, SequentialSampler(each + (index < remainder), start))
 
     def take(self, count: int | None) -> Dataset:
         """The first ``count`` examples; all, if there are fewer or for None."""
@@ -91,8 +91,8 @@ class Dataset:
             now.
         """
         _require_function(fn)
-        made = _TransformedDataset(self, fn)
-        return made if lazy else SimpleDataset([made[number] for number in range(len(made))])
+        transformed = _TransformedDataset(self, fn)
+        return transformed if lazy else SimpleDataset([transformed[number] for number in range(len(transformed))])
 
     def transform_first(self, fn: Callable[..., Any], lazy: bool = True) -> Dataset:
         """As ``transform``, for the first part of each example only: the data, but not the label."""
@@ -129,8 +129,8 @@ class _First:
     def __init__(self, fn: Callable[..., Any]) -> None:
         self._fn = fn
 
-    def __call__(self, first: object, *rest: object) -> object:
-        return (self._fn(first), *rest) if rest else self._fn(first)
+    def __call__(self, first: object, *others: object) -> object:
+        return (self._fn(first), *others) if others else self._fn(first)
 
 
 class _TransformedDataset(Dataset):
@@ -188,16 +188,17 @@ class ArrayDataset(Dataset):
     def __init__(self, *args: Examples) -> None:
         if not args:
             raise ShapeError("An ArrayDataset needs at least one array.", hint="ArrayDataset(data, label), for example.")
-        given = [as_rows(one) for one in args]
-        lengths = [_length_of(one) for one in given]
+        arrays = [as_rows(arg) for arg in args]
+        lengths = [_length_of(values) for values in arrays]
         if len(set(lengths)) > 1:
             raise ShapeError(f"The arrays have different lengths: {', '.join(map(str, lengths))}.",
                              hint="an example is one row of each.")
         self._length = lengths[0]
-        self._data: list[Any] = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else unmasked(one) for one in given]
+        self._data: list[Any] = [values.asnumpy() if isinstance(values, NDArray) and values.ndim == 1 else unmasked(values)
+                                 for values in arrays]
 
     def __getitem__(self, idx: object) -> Any:  # Any: slices too; an example of any kind
-        return self._data[0][idx] if len(self._data) == 1 else tuple(one[idx] for one in self._data)
+        return self._data[0][idx] if len(self._data) == 1 else tuple(rows[idx] for rows in self._data)
 
     def __len__(self) -> int:
         return self._length
@@ -231,7 +232,8 @@ def batch_of(dataset: Any, rows: Indices) -> Any:
     """
     kind = type(dataset)
     if kind is ArrayDataset:
-        parts = [_numpy_rows(one, rows) if isinstance(one, np.ndarray) else batch_of(one, rows) for one in dataset._data]
+        parts = [_numpy_rows(values, rows) if isinstance(values, np.ndarray) else batch_of(values, rows)
+                 for values in dataset._data]
         if any(part is None for part in parts):
             return None
         return parts[0] if len(parts) == 1 else parts

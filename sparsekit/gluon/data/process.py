@@ -69,12 +69,12 @@ _LOADED_BY = os.getpid()
 def make_batch(dataset: Examples, rows: Sequence[Any], batchify: Callable[..., Any] | None) -> object:
     """The batch of some examples; with the default function, all rows of an array are taken at once."""
     numbers = np.asarray(rows)
-    whole = numbers.ndim == 1 and numbers.dtype.kind in "iu" and numbers.size > 0
-    if batchify is None and whole:
-        found = batch_of(dataset, numbers.astype(np.int64))
-        if found is not None:
-            return found
-    return (batchify or default_batchify_fn)([dataset[row] for row in (numbers.tolist() if whole else rows)])
+    are_integers = numbers.ndim == 1 and numbers.dtype.kind in "iu" and numbers.size > 0
+    if batchify is None and are_integers:
+        batch = batch_of(dataset, numbers.astype(np.int64))
+        if batch is not None:
+            return batch
+    return (batchify or default_batchify_fn)([dataset[row] for row in (numbers.tolist() if are_integers else rows)])
 
 
 class _Pickler(reduction.ForkingPickler):
@@ -163,10 +163,10 @@ class _Failure:
     def to_raise(self) -> BaseException:
         """The error itself if it could be sent, caused by its traceback in the worker."""
         cause = WorkerError(f"in the worker process:\n\n{self.text}")
-        found = self.error if self.error is not None else WorkerError(
+        error = self.error if self.error is not None else WorkerError(
             f"A worker process failed: {self.text.strip().splitlines()[-1]}", hint="its traceback is above.")
-        found.__cause__ = cause
-        return found
+        error.__cause__ = cause
+        return error
 
 
 def _failure(error: BaseException) -> _Failure:
@@ -339,10 +339,10 @@ class Processes:
 
     def forget(self, tickets: Sequence[int]) -> None:
         """Drop these tickets: waiting requests are cancelled, and batches that arrive later are ignored."""
-        given = set(tickets)
-        self._unwanted |= given - {entry[0] for entry in self._queue} - set(self._done)
-        self._queue = deque(entry for entry in self._queue if entry[0] not in given)
-        for ticket in given:
+        forgotten = set(tickets)
+        self._unwanted |= forgotten - {entry[0] for entry in self._queue} - set(self._done)
+        self._queue = deque(entry for entry in self._queue if entry[0] not in forgotten)
+        for ticket in forgotten:
             self._done.pop(ticket, None)
 
     def close(self) -> None:

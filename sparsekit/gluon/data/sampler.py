@@ -29,7 +29,7 @@ class Sampler:
         raise UnsupportedError(f"{type(self).__name__} does not say how many examples it gives.", hint="define __len__.")
 
 
-def require_sampler(name: str, given: object) -> None:
+def require_sampler(name: str, sampler: object) -> None:
     """Raise unless the argument can be iterated over, as a sampler must be.
 
     Raises
@@ -37,8 +37,8 @@ def require_sampler(name: str, given: object) -> None:
     DTypeError
         If it cannot be iterated over.
     """
-    if not isinstance(given, Sampler) and not hasattr(type(given), "__iter__") and not hasattr(type(given), "__getitem__"):
-        raise DTypeError(expected(name, "a Sampler", type(given)), hint="see mx.gluon.data.Sampler.")
+    if not isinstance(sampler, Sampler) and not hasattr(type(sampler), "__iter__") and not hasattr(type(sampler), "__getitem__"):
+        raise DTypeError(expected(name, "a Sampler", type(sampler)), hint="see mx.gluon.data.Sampler.")
 
 
 #: The number of examples.

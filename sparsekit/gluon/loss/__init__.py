@@ -34,9 +34,9 @@ def create(name: str, **arguments: Any) -> Loss:
     UnknownNameError
         If there is no such loss.
     """
-    known = {key: value for key, value in globals().items() if isinstance(value, type) and issubclass(value, Loss)}
-    UnknownNameError.check("loss", name, known)
-    return known[name](**arguments)
+    losses = {key: value for key, value in globals().items() if isinstance(value, type) and issubclass(value, Loss)}
+    UnknownNameError.check("loss", name, losses)
+    return losses[name](**arguments)
 
 
 add_lazy_names(globals())

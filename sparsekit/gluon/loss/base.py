@@ -49,15 +49,15 @@ class Loss(HybridBlock):
 
     def forward(self, x: Tensor, *args: Tensor | None) -> Tensor:
         """The losses; labels and weights of numpy or scipy are refused with the line that makes arrays of them."""
-        if not all(one is None or isinstance(one, (NDArray, Symbol)) for one in args):
+        if not all(arg is None or isinstance(arg, (NDArray, Symbol)) for arg in args):
             refuse_foreign(self.name, args)
         return super().forward(x, *args)
 
     def _weighed(self, F: Functions, loss: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         """Multiply by the weights of the samples and of the loss."""
         if sample_weight is not None:
-            given, loss = loss, F.broadcast_mul(loss, sample_weight)
-            self._look_at(sample_weight, given)
+            unweighted, loss = loss, F.broadcast_mul(loss, sample_weight)
+            self._look_at(sample_weight, unweighted)
         return loss if self._weight is None or self._weight == 1 else loss * self._weight
 
     def _look_at(self, weight: object, loss: Tensor) -> None:

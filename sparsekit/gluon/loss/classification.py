@@ -210,8 +210,8 @@ class CTCLoss(Loss):
 
     def __init__(self, layout: str = "NTC", label_layout: str = "NT", weight: Scalar | None = None,
                  **kwargs: Unpack[BlockOptions]) -> None:
-        for what, given, known in (("layout", layout, ("NTC", "TNC")), ("label_layout", label_layout, ("NT", "TN"))):
-            UnknownNameError.check(what, given, known)
+        for name, value, layouts in (("layout", layout, ("NTC", "TNC")), ("label_layout", label_layout, ("NT", "TN"))):
+            UnknownNameError.check(name, value, layouts)
         self._layout, self._label_layout = layout, label_layout
         super().__init__(weight, label_layout.find("N"), **kwargs)
 

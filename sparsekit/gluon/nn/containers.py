@@ -34,12 +34,12 @@ class _Stack:
             self.register_child(block)  # type: ignore[attr-defined]
 
     def __getitem__(self, key: int | slice) -> Any:
-        found = list(self._children.values())[key]
-        if not isinstance(found, list):
-            return found
-        made: Any = type(self)(prefix=self._prefix)  # type: ignore[call-arg]
-        made.add(*found)
-        return made
+        children = list(self._children.values())[key]
+        if not isinstance(children, list):
+            return children
+        part: Any = type(self)(prefix=self._prefix)  # type: ignore[call-arg]
+        part.add(*children)
+        return part
 
     def __len__(self) -> int:
         return len(self._children)

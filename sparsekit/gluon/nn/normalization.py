@@ -47,9 +47,9 @@ class _Norm(HybridBlock):
         for parameter in self._reg_params.values():
             parameter.shape = (x.shape[axis],)
 
-    def _described(self, *more: str) -> str:
+    def _described(self, *others: str) -> str:
         words = [f"{name}={value!r}" for name, value in self._kwargs.items()]
-        return f"{type(self).__name__}({', '.join([*words, *more])})"
+        return f"{type(self).__name__}({', '.join([*words, *others])})"
 
     def __repr__(self) -> str:
         return self._described(f"in_channels={self.gamma.shape[0]}")

@@ -61,8 +61,8 @@ class _Stack(_Cells):
         new, start = [], 0
         for cell in self._children.values():
             stop = start + len(cell.state_info())
-            inputs, given = cell(inputs, states[start:stop])
-            new += given
+            inputs, states_of_cell = cell(inputs, states[start:stop])
+            new += states_of_cell
             start = stop
         return inputs, new
 
@@ -75,9 +75,10 @@ class _Stack(_Cells):
         new, start, last = [], 0, len(self._children) - 1
         for number, cell in enumerate(self._children.values()):
             stop = start + len(cell.state_info())
-            inputs, given = cell.unroll(length, inputs=inputs, begin_state=begin_state[start:stop], layout=layout,
-                                        merge_outputs=merge_outputs if number == last else None, valid_length=valid_length)
-            new += given
+            inputs, states_of_cell = cell.unroll(length, inputs=inputs, begin_state=begin_state[start:stop], layout=layout,
+                                                 merge_outputs=merge_outputs if number == last else None,
+                                                 valid_length=valid_length)
+            new += states_of_cell
             start = stop
         return inputs, new
 
@@ -186,8 +187,8 @@ class ModifierCell(HybridRecurrentCell):
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """Shapes and layouts of the states of the cell that is modified."""
-        found: list[dict[str, Any]] = self.base_cell.state_info(batch_size)
-        return found
+        info: list[dict[str, Any]] = self.base_cell.state_info(batch_size)
+        return info
 
     def begin_state(self, func: Callable[..., Any] = ndarray.zeros, **kwargs: Any) -> list[Any]:  # type: ignore[override]
         """States to begin with; see ``RecurrentCell.begin_state``."""
@@ -335,8 +336,8 @@ class BidirectionalCell(_Cells, HybridRecurrentCell):
         count = len(first.state_info(batch_size))
         outputs, new = first.unroll(length, inputs=steps, begin_state=states[:count], layout=layout,
                                     merge_outputs=merge_outputs, valid_length=valid_length)
-        turned, more = second.unroll(length, inputs=reverse_sequence(steps, valid_length), begin_state=states[count:],
-                                     layout=layout, merge_outputs=False, valid_length=valid_length)
+        turned, backward_states = second.unroll(length, inputs=reverse_sequence(steps, valid_length), begin_state=states[count:],
+                                                layout=layout, merge_outputs=False, valid_length=valid_length)
         merged = not is_list(outputs)
         turned, _, _, _ = format_sequence(None, reverse_sequence(turned, valid_length), layout, merged)
         prefix = self._output_prefix
@@ -345,4 +346,4 @@ class BidirectionalCell(_Cells, HybridRecurrentCell):
                     for place, both in enumerate(zip(outputs, turned, strict=True))])
         if valid_length is not None:
             outputs = mask_sequence(F, outputs, length, valid_length, axis, merged)
-        return outputs, new + more
+        return outputs, new + backward_states

@@ -329,7 +329,7 @@ class GRUCell(_Gated):
         update = F.sigmoid(F.elemwise_add(update, back_update, name=step + "plus1"), name=step + "z_act")
         new = F.tanh(F.elemwise_add(new, F.elemwise_mul(reset, back_new, name=step + "mul0"), name=step + "plus2"),
                      name=step + "h_act")
-        rest = F.elemwise_sub(F.ones_like(update, name=step + "ones_like0"), update, name=step + "minus0")
-        hidden = F.elemwise_add(F.elemwise_mul(rest, new, name=step + "mul1"),
+        kept = F.elemwise_sub(F.ones_like(update, name=step + "ones_like0"), update, name=step + "minus0")
+        hidden = F.elemwise_add(F.elemwise_mul(kept, new, name=step + "mul1"),
                                 F.elemwise_mul(update, states[0], name=step + "mul20"), name=step + "out")
         return hidden, [hidden]

@@ -77,19 +77,19 @@ class _RNNLayer(HybridBlock):
 
     def __repr__(self) -> str:
         sums, inputs = self._reg_params["l0_i2h_weight"].shape
-        more = "".join([f", num_layers={self._num_layers}" if self._num_layers != 1 else "",
-                        f", dropout={self._dropout}" if self._dropout else "", ", bidirectional" if self._dir == 2 else ""])
-        return f"{type(self).__name__}({inputs or None} -> {sums // self._gates}, {self._layout}{more})"
+        options = "".join([f", num_layers={self._num_layers}" if self._num_layers != 1 else "",
+                           f", dropout={self._dropout}" if self._dropout else "", ", bidirectional" if self._dir == 2 else ""])
+        return f"{type(self).__name__}({inputs or None} -> {sums // self._gates}, {self._layout}{options})"
 
     def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Any]:
         """Names in files, those of the cells that an unfused network has, as MXNet writes them."""
         prefix += "." if prefix else ""
-        found = {}
+        parameters = {}
         for key, parameter in self._reg_params.items():
-            direction, layer, kind, what = _NAME.match(key).groups()  # type: ignore[union-attr]
+            direction, layer, kind, role = _NAME.match(key).groups()  # type: ignore[union-attr]
             cell = f"{direction}_cell." if self._dir == 2 else ""
-            found[f"{prefix}_unfused.{layer}.{cell}{kind}_{what}"] = parameter
-        return found
+            parameters[f"{prefix}_unfused.{layer}.{cell}{kind}_{role}"] = parameter
+        return parameters
 
     def _unfuse(self) -> HybridSequentialRNNCell:
         """A stack of cells that computes the same, with the same parameters."""
@@ -97,16 +97,16 @@ class _RNNLayer(HybridBlock):
             raise UnsupportedError("Cells have neither projection nor bounds of the state.",
                                    hint="use gluon.contrib.rnn.LSTMPCell for a projection.")
         kinds: dict[str, Any] = {
-            "rnn_relu": lambda **given: RNNCell(self._hidden_size, activation="relu", **given),
-            "rnn_tanh": lambda **given: RNNCell(self._hidden_size, activation="tanh", **given),
-            "lstm": lambda **given: LSTMCell(self._hidden_size, **given),
-            "gru": lambda **given: GRUCell(self._hidden_size, **given)}
+            "rnn_relu": lambda **options: RNNCell(self._hidden_size, activation="relu", **options),
+            "rnn_tanh": lambda **options: RNNCell(self._hidden_size, activation="tanh", **options),
+            "lstm": lambda **options: LSTMCell(self._hidden_size, **options),
+            "gru": lambda **options: GRUCell(self._hidden_size, **options)}
         stack, inputs = HybridSequentialRNNCell(prefix=self.prefix, params=self.params), self._input_size
-        given = {f"{name}_initializer": self._initializers[name]
-                 for name in ("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias")}
+        initializers = {f"{name}_initializer": self._initializers[name]
+                        for name in ("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias")}
         with stack.name_scope():
             for layer in range(self._num_layers):
-                cells = [kinds[self._mode](prefix=f"{direction}{layer}_", input_size=inputs, **given)
+                cells = [kinds[self._mode](prefix=f"{direction}{layer}_", input_size=inputs, **initializers)
                          for direction in "lr"[:self._dir]]
                 stack.add(BidirectionalCell(*cells) if self._dir == 2 else cells[0])
                 if self._dropout > 0 and layer != self._num_layers - 1:
@@ -187,21 +187,21 @@ class _RNNLayer(HybridBlock):
             self._check_states(inputs, states)
         if self._layout == "NTC":
             inputs = F.swapaxes(inputs, dim1=0, dim2=1)
-        more = [] if sequence_length is None else [sequence_length]
+        lengths = [] if sequence_length is None else [sequence_length]
         low, high, stop = self._clip
-        made = F.RNN(inputs, self._packed(F, kwargs), *states, *more, state_size=self._hidden_size,
-                     num_layers=self._num_layers, bidirectional=self._dir == 2, mode=self._mode, p=self._dropout,
-                     state_outputs=True, projection_size=self._projection_size, lstm_state_clip_min=low,
-                     lstm_state_clip_max=high, lstm_state_clip_nan=stop, use_sequence_length=self._use_sequence_length)
-        output = made[0] if self._layout == "TNC" else F.swapaxes(made[0], dim1=0, dim2=1)
-        return output, [made[place] for place in range(1, len(states) + 1)]
+        results = F.RNN(inputs, self._packed(F, kwargs), *states, *lengths, state_size=self._hidden_size,
+                        num_layers=self._num_layers, bidirectional=self._dir == 2, mode=self._mode, p=self._dropout,
+                        state_outputs=True, projection_size=self._projection_size, lstm_state_clip_min=low,
+                        lstm_state_clip_max=high, lstm_state_clip_nan=stop, use_sequence_length=self._use_sequence_length)
+        output = results[0] if self._layout == "TNC" else F.swapaxes(results[0], dim1=0, dim2=1)
+        return output, [results[place] for place in range(1, len(states) + 1)]
 
     def _packed(self, F: Functions, parameters: dict[str, Tensor]) -> Tensor:
         """All parameters in one vector: weights, then biases."""
         kinds = [("weight", kind) for kind in ("i2h", "h2h", *(["h2r"] if self._projection_size else []))], [
             ("bias", kind) for kind in ("i2h", "h2h")]
-        names = [f"{direction}{layer}_{kind}_{what}" for pairs in kinds for layer in range(self._num_layers)
-                 for direction in "lr"[:self._dir] for what, kind in pairs]
+        names = [f"{direction}{layer}_{kind}_{role}" for pairs in kinds for layer in range(self._num_layers)
+                 for direction in "lr"[:self._dir] for role, kind in pairs]
         return F._internal._rnn_param_concat(*[F.reshape(parameters[name], shape=(-1,)) for name in names], dim=0)
 
     def _check_states(self, inputs: NDArray, states: States) -> None:

@@ -26,9 +26,9 @@ def is_list(inputs: object) -> TypeIs[Sequence[Any]]:
     return isinstance(inputs, (list, tuple))
 
 
-def as_list(found: Sequences) -> list[Any]:
+def as_list(sequences: Sequences) -> list[Any]:
     """What an operator gave, as a list also where it is one array."""
-    return list(found) if is_list(found) or isinstance(found, Symbol) else [found]
+    return list(sequences) if is_list(sequences) or isinstance(sequences, Symbol) else [sequences]
 
 
 def operators_of(inputs: Sequences) -> Functions:

@@ -60,8 +60,8 @@ def _guard(item: pytest.Item) -> Guard | None:
     asked = bool(item.config.getoption("sparsekit_profile"))
     if not (asked or fixture or any(mark.name == CONTRACT for mark in marks)):
         return None
-    found: Guard = _part().Guard(marks, fixture)
-    return found
+    guard: Guard = _part().Guard(marks, fixture)
+    return guard
 
 
 @pytest.hookimpl(wrapper=True)

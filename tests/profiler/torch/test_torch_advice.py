@@ -267,7 +267,7 @@ def test_a_matrix_that_is_full_new_trained_written_to_or_used_otherwise_gets_no_
 
 
 def test_what_else_is_done_with_a_matrix_is_why_no_sparse_one_is_advised(torch):
-    found, first = multiplied(torch, lambda: zeros(torch), lambda matrix, weight: matrix @ weight / matrix.sum(1, keepdim=True), 4)
+    found, first = multiplied(torch, lambda: zeros(torch), lambda matrix, weight: matrix @ weight / matrix.sum(1)[:, None], 4)
     assert found == []
     assert "No sparse one is advised: the program also applies sum to it." in first.remedy
 

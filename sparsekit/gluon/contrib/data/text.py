@@ -74,8 +74,8 @@ class Vocabulary:
             if not 0 <= number < len(self):
                 raise UnknownNameError(f"Token index {number} in the provided `indices` is invalid.",
                                        hint=f"numbers run from 0 to {len(self) - 1}.")
-        found = [self.idx_to_token[int(number)] for number in numbers]
-        return found[0] if np.ndim(indices) == 0 else found
+        tokens = [self.idx_to_token[int(number)] for number in numbers]
+        return tokens[0] if np.ndim(indices) == 0 else tokens
 
 
 class _WikiText(Dataset):

@@ -91,19 +91,19 @@ class BatchProcessor:
             Data, labels, predictions and losses, with an array for each context.
         """
         data, label = self._get_data_and_label(train_batch, estimator.context, batch_axis)
-        extra = [[] if self.class_weight is None else [self._weights(estimator, one)] for one in label]
-        found = estimator._step(data, label, extra)
-        if found is not None:
-            loss, pred = found
+        extra = [[] if self.class_weight is None else [self._weights(estimator, labels)] for labels in label]
+        result = estimator._step(data, label, extra)
+        if result is not None:
+            loss, pred = result
             return data, label, [pred], [loss]
         with autograd.record():
             preds = [estimator.net(x) for x in data]
-            losses = [estimator.loss(y_hat, y, *more) for y_hat, y, more in zip(preds, label, extra, strict=True)]
-        for one in losses:
-            if not isinstance(one, NDArray):
-                raise ParameterError(expected("what the loss returns", "an array with the loss of each row", one),
+            losses = [estimator.loss(y_hat, y, *weights) for y_hat, y, weights in zip(preds, label, extra, strict=True)]
+        for values in losses:
+            if not isinstance(values, NDArray):
+                raise ParameterError(expected("what the loss returns", "an array with the loss of each row", values),
                                      hint="return one array; several losses are added up to one.")
-            one.backward()
+            values.backward()
         return data, label, preds, losses
 
     def _weights(self, estimator: Estimator, label: NDArray) -> NDArray:
@@ -118,29 +118,29 @@ class BatchProcessor:
         if least < 0 or (largest > most and not self._others):
             raise RowIndexError(f"Labels are from {least} to {largest}, and class_weight is for 0 to {most}.",
                                 hint="give a weight for each class, or a dict.")
-        found = self.class_weight[np.minimum(classes, most)]
-        if found.ndim == 1:
-            found = found[:, None]
+        weights = self.class_weight[np.minimum(classes, most)]
+        if weights.ndim == 1:
+            weights = weights[:, None]
         elif softmax is not None:
-            found = np.expand_dims(found, softmax._axis)
-        return array(found, ctx=label.context, dtype=label.dtype if label.dtype in (np.float64, np.float16) else "float32")
+            weights = np.expand_dims(weights, softmax._axis)
+        return array(weights, ctx=label.context, dtype=label.dtype if label.dtype in (np.float64, np.float16) else "float32")
 
 
-def _listed_weights(given: Sequence[float] | Mapping[int, float]) -> Array:
+def _listed_weights(class_weight: Sequence[float] | Mapping[int, float]) -> Array:
     """Weights as an array; that of a dict ends with the weight of all classes that it does not name."""
-    if isinstance(given, Mapping):
-        wrong = [key for key in given if not isinstance(key, (int, np.integer)) or key < 0]
+    if isinstance(class_weight, Mapping):
+        wrong = [key for key in class_weight if not isinstance(key, (int, np.integer)) or key < 0]
         if wrong:
             raise ParameterError(expected("A class in class_weight", "an integer of at least 0", wrong[0]),
                                  hint="class_weight={0: 1.0, 1: 5.0}, for example.")
-        values: Any = [given.get(number, 1.0) for number in range(max(given, default=-1) + 2)]
+        values: Any = [class_weight.get(number, 1.0) for number in range(max(class_weight, default=-1) + 2)]
     else:
-        values = given
+        values = class_weight
     try:
-        found = np.asarray(values, np.float64)
+        weights = np.asarray(values, np.float64)
     except (TypeError, ValueError):
-        found = np.full(1, np.nan)
-    if found.ndim != 1 or not found.size or not (found >= 0).all() or not np.isfinite(found).all():
-        raise ParameterError(expected("class_weight", "a number of at least 0 for each class", given),
+        weights = np.full(1, np.nan)
+    if weights.ndim != 1 or not weights.size or not (weights >= 0).all() or not np.isfinite(weights).all():
+        raise ParameterError(expected("class_weight", "a number of at least 0 for each class", class_weight),
                              hint="class_weight=[1.0, 5.0], for example.")
-    return found
+    return weights

@@ -112,11 +112,11 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         """Begin to count, or continue from the last checkpoint."""
         self.current_batch = self.current_epoch = 0
         self.best = -math.inf if self._larger else math.inf
-        found = self._found()
-        self._generation = max((one.generation for one in found), default=0) + 1
+        checkpoints = self._found()
+        self._generation = max((checkpoint.generation for checkpoint in checkpoints), default=0) + 1
         self.saved_checkpoints, self._has_begun = [], False
         if self.resume_from_checkpoint:
-            self._resume(estimator, found)
+            self._resume(estimator, checkpoints)
 
     def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
         """Write a checkpoint if it is time, and the network's symbol after the first batch."""
@@ -207,13 +207,13 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         """The complete checkpoints in the folder, in the order of their runs and positions."""
         name = re.compile(re.escape(self.model_prefix) + r"-epoch(\d+)batch(\d+)\.params")
         matches = [match for match in map(name.fullmatch, os.listdir(self.model_dir)) if match]
-        found = []
+        checkpoints = []
         for match in matches:
             prefix = match[0].removesuffix(".params")
             generation = self._generation_of(prefix)
             if generation is not None:
-                found.append(Found(generation, int(match[1]), int(match[2]), prefix))
-        return sorted(found)
+                checkpoints.append(Found(generation, int(match[1]), int(match[2]), prefix))
+        return sorted(checkpoints)
 
     def _generation_of(self, prefix: str) -> int | None:
         """The number of the run that wrote a checkpoint, 0 if MXNet did; None if the checkpoint is not whole."""
@@ -233,25 +233,25 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
                 about, arrays = state_files.unpack(file.read())
             state: dict[str, Any] = {**about, "arrays": arrays}
             digests = state["digests"]
-            whole = (digests[UNFINISHED] == _digest(self._file(prefix + ".params"))
-                     and digests[".states"] == _digest(self._file(prefix + ".states")))
+            matching = (digests[UNFINISHED] == _digest(self._file(prefix + ".params"))
+                        and digests[".states"] == _digest(self._file(prefix + ".states")))
         except (OSError, FileFormatError, KeyError, TypeError) as error:
             raise FileFormatError(f"{self._file(prefix + '.run')} cannot be read: {error}.",
                                   hint="resume from an earlier checkpoint.") from error
-        if not whole:
+        if not matching:
             raise FileFormatError(f"The files of the checkpoint {self._file(prefix)} do not belong together.",
                                   hint="resume from an earlier checkpoint.")
         return state
 
-    def _resume(self, estimator: Estimator, found: list[Found]) -> None:
-        if not found:
+    def _resume(self, estimator: Estimator, checkpoints: list[Found]) -> None:
+        if not checkpoints:
             goal = f"{estimator.max_batch} batches" if estimator.max_batch else f"{estimator.max_epoch} epochs"
             estimator.logger.info("CheckpointHandler: No checkpoint found, training from scratch for %s", goal)
             return
-        last = found[-1]
+        last = checkpoints[-1]
         state = self._read(last.prefix) if last.generation else _of_mxnet(last, bool(estimator.max_epoch))
         left = self._left(estimator, state)
-        self.saved_checkpoints = [one.prefix for one in found if one.generation == last.generation]
+        self.saved_checkpoints = [checkpoint.prefix for checkpoint in checkpoints if checkpoint.generation == last.generation]
         self._generation = max(last.generation, 1)
         estimator.net.load_parameters(self._file(last.prefix + ".params"), ctx=estimator.context)
         estimator.trainer.load_states(self._file(last.prefix + ".states"))
@@ -273,11 +273,11 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         return f"{most - done} {'epochs' if unit == 'epoch' else 'batches'}"
 
 
-def _of_mxnet(found: Found, by_epoch: bool) -> dict[str, Any]:
+def _of_mxnet(checkpoint: Found, by_epoch: bool) -> dict[str, Any]:
     """The position of a checkpoint that MXNet wrote, which has no state of a run and counts from 0."""
     if by_epoch:
-        return {"epoch": found.epoch + 1, "batch": 0, "total": found.batch}
-    return {"epoch": found.epoch, "batch": 0, "total": found.batch + 1}
+        return {"epoch": checkpoint.epoch + 1, "batch": 0, "total": checkpoint.batch}
+    return {"epoch": checkpoint.epoch, "batch": 0, "total": checkpoint.batch + 1}
 
 
 def _digest(path: str) -> str:

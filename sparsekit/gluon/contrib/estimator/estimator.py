@@ -257,25 +257,26 @@ class Estimator:
     @staticmethod
     def _with_defaults(handlers: list[EventHandler],
                        defaults: Sequence[tuple[type[EventHandler] | None, Callable[[], EventHandler]]],
-                       known: Sequence[EvalMetric]) -> list[EventHandler]:
+                       metrics: Sequence[EvalMetric]) -> list[EventHandler]:
         """Add the defaults of which there is none yet, check what metrics handlers have, and sort them."""
-        added = [make() for kind, make in defaults if kind is None or not any(isinstance(one, kind) for one in handlers)]
+        added = [make() for kind, make in defaults if kind is None or not any(isinstance(handler, kind) for handler in handlers)]
         both = [*handlers, *added]
         if handlers and added:
-            for one in both:
-                check_handler_metrics(one, known)
-        return sorted(both, key=lambda one: getattr(one, "priority", 0))
+            for handler in both:
+                check_handler_metrics(handler, metrics)
+        return sorted(both, key=lambda handler: getattr(handler, "priority", 0))
 
     # one step
 
     def _fused_update(self) -> GradientUpdateHandler | None:
         """The handler of the update, if ``TrainStep`` may make it."""
-        return None if self._against() else next(one for one in self._handlers if isinstance(one, GradientUpdateHandler))
+        return None if self._against() else next(handler for handler in self._handlers
+                                                 if isinstance(handler, GradientUpdateHandler))
 
     def _against(self) -> str:
         """Why batches are not trained on by ``TrainStep``; empty if they are."""
         ends = handlers_of(BatchEnd, self._handlers)
-        updates = [one for one in ends if isinstance(one, GradientUpdateHandler)]
+        updates = [handler for handler in ends if isinstance(handler, GradientUpdateHandler)]
         if type(self.batch_processor).fit_batch is not BatchProcessor.fit_batch:
             return f"{type(self.batch_processor).__name__} has its own fit_batch"
         if len(self.context) > 1:
@@ -322,7 +323,7 @@ class Estimator:
         if size != data[0].shape[0]:
             return None
         parts = (self.net, self.loss, self.trainer, self._update.clip_norm)
-        if self._made is None or any(one is not other for one, other in zip(self._made[0], parts, strict=True)):
+        if self._made is None or any(part is not other for part, other in zip(self._made[0], parts, strict=True)):
             self._made = parts, TrainStep(self.net, _LossAndOutput(self.loss), self.trainer, clip_norm=self._update.clip_norm)
         loss, pred = self._made[1](data[0], label[0] if not extra[0] else [label[0], *extra[0]], size)
         self._updated = True
@@ -339,19 +340,19 @@ class Estimator:
     def _on_servers(self, loop: FitLoop) -> dict[str, Any] | None:
         """Take part in snapshots of a run on several machines, if it is one; the state where the last one has this worker."""
         store = self.trainer._kvstore
-        found: list[dict[str, Any]] = []
+        states: list[dict[str, Any]] = []
         if not isinstance(store, DistKVStore) or store._client.resumes:
             return None
         try:
             loop.kept()
         except UnsupportedError:  # the trainer makes the steps again instead
             return None
-        if any(not one._arrays for one in self.trainer._params):
+        if any(not parameter._arrays for parameter in self.trainer._params):
             with pause():
                 self.net(*self.batch_processor._get_data_and_label(next(iter(loop.data)), self.context, self.batch_axis)[0][:1])
-        store.resume(loop.kept, found.append, self.trainer)
+        store.resume(loop.kept, states.append, self.trainer)
         loop.store = store
-        return found[0] if found else None
+        return states[0] if states else None
 
     def _afterwards(self, work: Callable[[], None]) -> None:
         """Do this when all handlers of an event have been called."""
@@ -386,13 +387,13 @@ class _LossAndOutput(Block):
 def _not_hybridized(block: Block) -> str:
     """The name of a topmost HybridBlock that is not hybridized, or of a block that has none; empty if all are hybridized."""
     topmost = _topmost(block)
-    return next((one.name for one in topmost if one._programs is None), "" if topmost else block.name)
+    return next((hybrid.name for hybrid in topmost if hybrid._programs is None), "" if topmost else block.name)
 
 
 def _topmost(block: Block) -> list[HybridBlock]:
     if isinstance(block, HybridBlock):
         return [block]
-    return [one for child in block._children.values() for one in _topmost(child)]
+    return [descendant for child in block._children.values() for descendant in _topmost(child)]
 
 
 def _made_logger(level: int) -> logging.Logger:
@@ -410,31 +411,31 @@ def _checked(name: str, value: Given, kind: type[Kind]) -> Kind:
     return value
 
 
-def _contexts(given: Given) -> list[Context]:
-    if not given:
+def _contexts(context: Given) -> list[Context]:
+    if not context:
         count = num_gpus()
         if count > 1:
             warn_user("You have multiple GPUs, gpu(0) will be used by default. To utilize all your GPUs, specify context as "
                           "a list of gpus, e.g. context=[mx.gpu(0), mx.gpu(1)] ")
         return [gpu(0)] if count else [cpu()]
-    found = [given] if isinstance(given, Context) else given
-    if not isinstance(found, list) or not all(isinstance(one, Context) for one in found):
-        raise ParameterError(expected("context", "a Context or a list of them", given), hint="mx.cpu(), for example.")
-    absent = next((one for one in found if one.device_type == "gpu" and one.device_id >= num_gpus()), None)
+    contexts = [context] if isinstance(context, Context) else context
+    if not isinstance(contexts, list) or not all(isinstance(item, Context) for item in contexts):
+        raise ParameterError(expected("context", "a Context or a list of them", context), hint="mx.cpu(), for example.")
+    absent = next((ctx for ctx in contexts if ctx.device_type == "gpu" and ctx.device_id >= num_gpus()), None)
     if absent is not None:
         raise ParameterError(f"{absent} is not available: there are {num_gpus()} GPUs.", hint="mx.cpu(), for example.")
-    return found
+    return contexts
 
 
-def _processor(given: Given) -> BatchProcessor:
-    if given is None:
+def _processor(processor: Given) -> BatchProcessor:
+    if processor is None:
         return BatchProcessor()
     for name in ("fit_batch", "evaluate_batch"):
-        if not callable(getattr(given, name, None)):
+        if not callable(getattr(processor, name, None)):
             raise ParameterError("Customized Batch Processor must contain fit_batch() and evaluate_batch() methods, and "
-                                 f"{type(given).__name__} has no {name}.", hint="derive it from BatchProcessor.")
-    found: BatchProcessor = given
-    return found
+                                 f"{type(processor).__name__} has no {name}.", hint="derive it from BatchProcessor.")
+    checked: BatchProcessor = processor
+    return checked
 
 
 entry_classes(Estimator)

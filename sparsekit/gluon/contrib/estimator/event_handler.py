@@ -277,7 +277,7 @@ class GradientUpdateHandler(BatchEnd):
     def batch_end(self, estimator: Estimator, *args: object, **kwargs: Unpack[BatchEvent]) -> None:
         """Update by the gradients of the batch, unless a ``TrainStep`` has done so."""
         loss = kwargs["loss"]
-        size = sum(one.shape[0] for one in (loss if isinstance(loss, list) else [loss]))
+        size = sum(array.shape[0] for array in (loss if isinstance(loss, list) else [loss]))
         if estimator._take_update(size):
             return
         trainer = estimator.trainer
@@ -285,7 +285,7 @@ class GradientUpdateHandler(BatchEnd):
             trainer.step(size)
             return
         trainer.allreduce_grads()  # which refuses where a kvstore makes the steps
-        trained = [one for one in trainer._params if one._grad_req != "null"]
+        trained = [parameter for parameter in trainer._params if parameter._grad_req != "null"]
         for ctx in trainer._contexts:
-            clip_global_norm([one.grad(ctx) for one in trained], self.clip_norm * size)
+            clip_global_norm([parameter.grad(ctx) for parameter in trained], self.clip_norm * size)
         trainer.update(size)

@@ -35,12 +35,12 @@ def listed_handlers(handlers: object) -> list[EventHandler]:
     ParameterError
         If anything else is among them.
     """
-    found = [handlers] if isinstance(handlers, EventHandler) else list(handlers) if isinstance(
+    listed = [handlers] if isinstance(handlers, EventHandler) else list(handlers) if isinstance(
         handlers, (list, tuple)) else handlers or []
-    if not isinstance(found, list) or not all(isinstance(one, EventHandler) for one in found):
+    if not isinstance(listed, list) or not all(isinstance(handler, EventHandler) for handler in listed):
         raise ParameterError(expected("event_handlers", "an event handler or a list of them", handlers),
                              hint="derive it from TrainBegin, EpochEnd or another event of gluon.contrib.estimator.")
-    return found
+    return listed
 
 
 class TrainBegin(EventHandler):

@@ -117,10 +117,10 @@ class CSVHandler(Periodic):
         self.size = 0
 
     def _work(self, estimator: Estimator, epoch: int) -> None:
-        found = _named(self.metrics, estimator)
-        rows = [] if self.size else [["epoch", "batch", "learning_rate", *found]]
+        results = _named(self.metrics, estimator)
+        rows = [] if self.size else [["epoch", "batch", "learning_rate", *results]]
         rows.append([str(epoch), str(self.current_batch), repr(float(estimator.trainer.learning_rate)),
-                     *[repr(float(value)) for value in found.values()]])
+                     *[repr(float(value)) for value in results.values()]])
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         with failures_named(self.filename), open(self.filename, "ab") as file:

@@ -28,7 +28,7 @@ __all__ = ["EvaluationLoop", "FitLoop", "handlers_of"]
 
 def handlers_of(kind: type[Kind], handlers: Sequence[EventHandler]) -> list[Kind]:
     """The handlers of one event, in their order."""
-    return [one for one in handlers if isinstance(one, kind)]
+    return [handler for handler in handlers if isinstance(handler, kind)]
 
 
 class EvaluationLoop(EpochLoop["Loaded", "Outcome"]):
@@ -56,13 +56,13 @@ class EvaluationLoop(EpochLoop["Loaded", "Outcome"]):
 
     def epoch_begin(self) -> None:
         """Call the handlers."""
-        for one in handlers_of(EpochBegin, self.handlers):
-            one.epoch_begin(self.estimator)
+        for handler in handlers_of(EpochBegin, self.handlers):
+            handler.epoch_begin(self.estimator)
 
     def batch_begin(self, batch: Loaded) -> None:
         """Call the handlers."""
-        for one in self._before:
-            one.batch_begin(self.estimator, batch=batch)
+        for handler in self._before:
+            handler.batch_begin(self.estimator, batch=batch)
 
     def batch_end(self, batch: Loaded, outcome: Outcome) -> bool | None:
         """Call the handlers."""
@@ -72,7 +72,7 @@ class EvaluationLoop(EpochLoop["Loaded", "Outcome"]):
     def _stopping(self, batch: Loaded, outcome: Outcome) -> bool:
         """Call the handlers; whether one of them wants to stop."""
         _, label, pred, loss = outcome
-        stopping = [one.batch_end(self.estimator, batch=batch, pred=pred, label=label, loss=loss) for one in self._after]
+        stopping = [handler.batch_end(self.estimator, batch=batch, pred=pred, label=label, loss=loss) for handler in self._after]
         return any(stopping)
 
     def epoch_end(self) -> bool | None:
@@ -82,7 +82,7 @@ class EvaluationLoop(EpochLoop["Loaded", "Outcome"]):
 
     def _ending(self) -> list[str]:
         """Call the handlers; the names of those that end the run."""
-        return [type(one).__name__ for one in handlers_of(EpochEnd, self.handlers) if one.epoch_end(self.estimator)]
+        return [type(handler).__name__ for handler in handlers_of(EpochEnd, self.handlers) if handler.epoch_end(self.estimator)]
 
 
 class FitLoop(EvaluationLoop):
@@ -155,7 +155,7 @@ class FitLoop(EvaluationLoop):
         arrays: list[Array] = []
         return {"epoch": self.epochs_done, "batch": self.batches_done, "total": self.steps_done,
                 "handlers": attributes_of(self.handlers, arrays),
-                "metrics": [metrics_of(one, arrays) for one in (estimator.train_metrics, estimator.val_metrics)],
+                "metrics": [metrics_of(group, arrays) for group in (estimator.train_metrics, estimator.val_metrics)],
                 "now": saved_origin(self.data._now(), arrays), "order": saved_origin(order, arrays),
                 "stopped": list(self._stopped), "arrays": arrays}
 
@@ -168,15 +168,15 @@ class FitLoop(EvaluationLoop):
         """Give counts, handlers, metrics and generators what they had."""
         self.epochs_done, self.batches_done, self.steps_done = state["epoch"], state["batch"], state["total"]
         if "handlers" not in state:  # MXNet's checkpoint
-            for one in self.handlers:
+            for handler in self.handlers:
                 for name, value in (("current_epoch", self.epochs_done), ("current_batch", self.steps_done)):
-                    if name in type(one).resumed:
-                        setattr(one, name, value)
+                    if name in type(handler).resumed:
+                        setattr(handler, name, value)
             return
         arrays = state["arrays"]
         set_attributes(self.handlers, state["handlers"], arrays)
-        for metrics, found in zip((self.estimator.train_metrics, self.estimator.val_metrics), state["metrics"], strict=True):
-            set_metrics(metrics, found, arrays)
+        for metrics, saved in zip((self.estimator.train_metrics, self.estimator.val_metrics), state["metrics"], strict=True):
+            set_metrics(metrics, saved, arrays)
         now = origin_of(state["now"], arrays)
         assert now is not None
         rng.restore(now.random)
@@ -191,36 +191,36 @@ ORIGIN = {"Origin": Origin, "States": rng.States}
 
 def attributes_of(handlers: Sequence[EventHandler], arrays: list[Array]) -> list[JSON]:
     """Of each handler its class and the attributes that it names in ``resumed``."""
-    return [[type(one).__name__, {name: encoded(getattr(one, name), arrays, f"{type(one).__name__}.{name}")
-                                  for name in type(one).resumed if hasattr(one, name)}] for one in handlers]
+    return [[type(handler).__name__, {name: encoded(getattr(handler, name), arrays, f"{type(handler).__name__}.{name}")
+                                      for name in type(handler).resumed if hasattr(handler, name)}] for handler in handlers]
 
 
-def set_attributes(handlers: Sequence[EventHandler], found: Sequence[Saved], arrays: list[Array]) -> None:
+def set_attributes(handlers: Sequence[EventHandler], saved: Sequence[Saved], arrays: list[Array]) -> None:
     """Give handlers what ``attributes_of`` noted, to each class in the order of its handlers."""
-    left = list(found)
-    for one in handlers:
-        noted = next((each for each in left if each[0] == type(one).__name__), None)
+    left = list(saved)
+    for handler in handlers:
+        noted = next((each for each in left if each[0] == type(handler).__name__), None)
         if noted is None:
             continue
         left.remove(noted)
         for name, value in noted[1].items():
-            if name in type(one).resumed:
-                setattr(one, name, decoded(value, arrays))
+            if name in type(handler).resumed:
+                setattr(handler, name, decoded(value, arrays))
 
 
 def metrics_of(metrics: Sequence[EvalMetric], arrays: list[Array]) -> list[JSON]:
     """Of each metric its name and its sums: every attribute that is not one of its arguments."""
-    found: list[JSON] = []
+    described: list[JSON] = []
     for metric in metrics:
         fixed = {"name", "output_names", "label_names", "_has_global_stats", "_kwargs", *metric._kwargs}
-        found.append([metric.name, {name: encoded(value, arrays, f"{type(metric).__name__}.{name}", _classes_beside(metric))
-                                    for name, value in vars(metric).items() if name not in fixed and not callable(value)}])
-    return found
+        described.append([metric.name, {name: encoded(value, arrays, f"{type(metric).__name__}.{name}", _classes_beside(metric))
+                                        for name, value in vars(metric).items() if name not in fixed and not callable(value)}])
+    return described
 
 
-def set_metrics(metrics: Sequence[EvalMetric], found: Sequence[Saved], arrays: list[Array]) -> None:
+def set_metrics(metrics: Sequence[EvalMetric], saved: Sequence[Saved], arrays: list[Array]) -> None:
     """Give metrics what ``metrics_of`` noted, if they have the same names."""
-    for metric, (name, sums) in zip(metrics, found, strict=False):
+    for metric, (name, sums) in zip(metrics, saved, strict=False):
         if metric.name == name:
             vars(metric).update({key: decoded(value, arrays, _classes_beside(metric)) for key, value in sums.items()
                                  if key in vars(metric)})
@@ -229,7 +229,8 @@ def set_metrics(metrics: Sequence[EvalMetric], found: Sequence[Saved], arrays: l
 def _classes_beside(metric: EvalMetric) -> dict[str, type[Any]]:
     """The classes of the module of a metric, of which it may keep its sums in."""
     module = type(metric).__module__
-    return {name: one for name, one in vars(sys.modules[module]).items() if isinstance(one, type) and one.__module__ == module}
+    return {name: value for name, value in vars(sys.modules[module]).items()
+            if isinstance(value, type) and value.__module__ == module}
 
 
 def saved_origin(origin: Origin | None, arrays: list[Array]) -> JSON:
@@ -237,7 +238,7 @@ def saved_origin(origin: Origin | None, arrays: list[Array]) -> JSON:
     return encoded(origin, arrays, "The rest of the sampler", ORIGIN)
 
 
-def origin_of(found: Saved, arrays: list[Array]) -> Origin | None:
+def origin_of(saved: Saved, arrays: list[Array]) -> Origin | None:
     """What ``saved_origin`` noted."""
-    origin: Origin | None = decoded(found, arrays, ORIGIN)
+    origin: Origin | None = decoded(saved, arrays, ORIGIN)
     return origin

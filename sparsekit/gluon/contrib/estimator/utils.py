@@ -25,14 +25,14 @@ def listed_metrics(metrics: object) -> list[EvalMetric]:
         If anything else is among them.
     """
     if isinstance(metrics, CompositeEvalMetric):
-        return [one for metric in metrics.metrics for one in listed_metrics(metric)]
+        return [leaf for metric in metrics.metrics for leaf in listed_metrics(metric)]
     if isinstance(metrics, EvalMetric):
         return [metrics]
-    found = list(metrics) if isinstance(metrics, (list, tuple)) else metrics or []
-    if not isinstance(found, list) or not all(isinstance(metric, EvalMetric) for metric in found):
+    listed = list(metrics) if isinstance(metrics, (list, tuple)) else metrics or []
+    if not isinstance(listed, list) or not all(isinstance(metric, EvalMetric) for metric in listed):
         raise ParameterError(expected("metrics", "a metric or a list of metrics", metrics),
                              hint="mx.metric.Accuracy(), for example.")
-    return found
+    return listed
 
 
 def suggested_metric(loss: Loss) -> EvalMetric | None:
@@ -40,15 +40,15 @@ def suggested_metric(loss: Loss) -> EvalMetric | None:
     return Accuracy() if isinstance(loss, SoftmaxCrossEntropyLoss) else None
 
 
-def check_handler_metrics(handler: object, known: Iterable[EvalMetric]) -> None:
+def check_handler_metrics(handler: object, metrics: Iterable[EvalMetric]) -> None:
     """Raise ``ParameterError`` if a handler's metrics or its ``monitor`` are not among those of the estimator."""
-    known = set(known)
+    of_estimator = set(metrics)
     for name in dir(handler):
         if "metric" not in name and name != "monitor":
             continue
         value = getattr(handler, name)
         for metric in value if isinstance(value, list) else [value]:
-            if isinstance(metric, EvalMetric) and metric not in known:
+            if isinstance(metric, EvalMetric) and metric not in of_estimator:
                 raise ParameterError(
                     f"Event handler {type(handler).__name__} refers to a metric instance {metric} outside of the known training "
                     "and validation metrics.", hint="use metrics of estimator.train_metrics and estimator.val_metrics.")

@@ -178,7 +178,7 @@ def dynamic_unroll(cell: RecurrentCell, inputs: Sequences, begin_state: Sequence
         output, new = cell(data, states[:-1])
         if valid_length is not None:
             counts = F.broadcast_greater(valid_length, states[-1])
-            new = [F.where(counts, one, before) for one, before in zip(new, states[:-1], strict=True)]
+            new = [F.where(counts, after, before) for after, before in zip(new, states[:-1], strict=True)]
         return output, [*new, states[-1] + 1]
 
     outputs, states = F.contrib.foreach(step, data, [*states, F.zeros((1,), ctx=data.context)])

@@ -213,6 +213,7 @@ class _Watch:
         name = "backward()" if is_backward else "torch.autograd.grad()"
 
         def noted(*arguments: Torch, **named: Torch) -> Torch:
+            self._begin_profile()
             if not self.over and (is_backward or not self._has_optimizer()):
                 tensors = arguments[0] if arguments else named[roots]
                 losses = [tensors] if isinstance(tensors, self.torch.Tensor) else list(tensors)
@@ -315,7 +316,12 @@ class _Watch:
     def _step_ended(self, number: int) -> None:
         with unseen(self.torch):
             self.sizes[number].append(size_of_state(self.torch, self.optimizers[number]))
-        if self.profile is None and self._rank() == 0:
+        self._begin_profile()
+
+    def _begin_profile(self) -> None:
+        """Record from here on, if a step was made; not within a backward pass, at whose end the recording would be gone."""
+        if (self.profile is None and any(self.counts) and self._rank() == 0
+                and self.torch._C._current_graph_task_id() == -1):
             self.profile = Profiler(torch=True).start()
 
     def _rank(self) -> int:
@@ -396,6 +402,9 @@ class _LongWatch(_Watch):
 
     def _step_ended(self, number: int) -> None:
         self.began = self.began or time.monotonic()
+
+    def _begin_profile(self) -> None:
+        """Record nothing."""
 
     def _answer(self) -> None:
         runner.answer(ManySteps(max(self.counts, default=0), self.numbers, self.ending))

@@ -120,7 +120,8 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.seen = self.own = False
         self.modules: list[tuple[TorchModule, str]] = []
-        self.spans: list[tuple[str, int]] = []
+        # Name, beginning, and whether an optimizer makes a step within a backward pass, as in a hook of a parameter.
+        self.spans: list[tuple[str, int, bool]] = []
         self.sequence, self.first = -1, 0
 
 
@@ -422,7 +423,7 @@ class Watch:
                     self._safely(lambda: self._look_for_leaves(current))
                 # While gradients are there: the program may end, or set them to zero, without another operator.
                 self.torch.autograd.Variable._execution_engine.queue_callback(_weakly(self, Watch._backward_ended))
-            lane, sequence = "backward", current._sequence_nr()
+            lane, sequence = "update" if here.spans and here.spans[-1][2] else "backward", current._sequence_nr()
             node = sequence + here.first if sequence < NO_SEQUENCE else None
             layer = modules[-1][1] if modules else "" if node is None else self._layers.get(node, "")
         here.sequence = last
@@ -430,7 +431,7 @@ class Watch:
 
     def _lane(self, here: _Here) -> str:
         """The lane of what no node of the graph runs."""
-        for name, _ in reversed(here.spans):
+        for name, _, _ in reversed(here.spans):
             if name.startswith("Optimizer."):
                 # What a closure of an optimizer computes has gradients.
                 return "forward" if self.torch.is_grad_enabled() and here.modules else "update"
@@ -495,9 +496,10 @@ class Watch:
     def _span(self, here: _Here, name: str, args: Given, start: int, end: int) -> None:
         """A range of ``torch.profiler.record_function`` begins or ends; optimizers and loaders have one."""
         if "_enter" in name:
-            here.spans.append((str(args[0]) if args else "", end))
+            label = str(args[0]) if args else ""
+            here.spans.append((label, end, label.startswith("Optimizer.") and self._graph_node() is not None))
         elif here.spans:
-            label, began = here.spans.pop()
+            label, began, _ = here.spans.pop()
             lane = "update" if label.startswith("Optimizer.") else "io" if label.startswith("enumerate(DataLoader)") else "user"
             self._recorder.span(label, lane, began, start, {})
 

@@ -269,6 +269,23 @@ for number in range(9):
     optimizer.step()
 '''
 
+HOOKS = '''
+model = Model()
+optimizers = {weight: torch.optim.Adagrad([weight], lr=0.1) for weight in model.parameters()}
+
+
+def update(weight):
+    optimizers[weight].step()
+    optimizers[weight].zero_grad()
+
+
+for weight in model.parameters():
+    weight.register_post_accumulate_grad_hook(update)
+for number in range(9):
+    tokens, labels = batch(number)
+    F.cross_entropy(model(tokens), labels).backward()
+'''
+
 #: Name -> the script, its arguments, and what its patch has.
 MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0.1"), "sparse=True"),
           "imported": (IMPORTED, (), "sparse=True"), "thread": (THREAD, (), "sparse=True"),
@@ -276,6 +293,7 @@ MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0
           "by hand": (BY_HAND, (), "sparse=True"), "unseeded": (UNSEEDED, (), "sparse=True"),
           "hot": (HOT, (), "F.embedding(tokens[:, 0], weight, sparse=True)"), "forked": (FORKED, (), "sparse=True"),
           "compiled": (COMPILED, (), "sparse=True"), "traced": (COMPILED.replace("eager", "aot_eager"), (), "sparse=True"),
+          "hooks": (HOOKS, (), "sparse=True"),
           "graph": (GRAPH.format(holds="", read="adjacency"), (), "adjacency = adjacency.to_sparse_csr()"),
           "attribute": (GRAPH.format(holds="self.held = adjacency", read="model.held"), (),
                         "self.held = adjacency.to_sparse_csr()"),

@@ -266,6 +266,22 @@ def test_a_matrix_that_is_full_new_trained_written_to_or_used_otherwise_gets_no_
     assert found == []
 
 
+def test_an_optimizer_in_a_hook_of_a_parameter_updates_and_is_no_backward_pass(torch):
+    layer = torch.nn.Embedding(ROWS, WIDTH, sparse=True)
+    optimizer = torch.optim.Adagrad(layer.parameters(), lr=0.1)
+
+    def update(weight):
+        optimizer.step()
+        optimizer.zero_grad()
+    layer.weight.register_post_accumulate_grad_hook(update)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(3):
+            layer(torch.randint(ROWS, (8, 5))).square().sum().backward()
+    masks = [record for record in prof.records if record["name"] == "aten::sparse_mask"]
+    assert {record["lane"] for record in masks} == {"update"}
+    assert "masked_product" not in [one.rule for one in prof.advice()]
+
+
 def test_what_else_is_done_with_a_matrix_is_why_no_sparse_one_is_advised(torch):
     found, first = multiplied(torch, lambda: zeros(torch), lambda matrix, weight: matrix @ weight / matrix.sum(1)[:, None], 4)
     assert found == []

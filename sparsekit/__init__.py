@@ -66,6 +66,7 @@ if TYPE_CHECKING:  # what loads on first use
         optimizer,
         profiler,
         random,
+        rnn,
         symbol,
         test_utils,
     )

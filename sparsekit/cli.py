@@ -234,12 +234,12 @@ def check_module(name: str) -> None:
     """Raise ``DataFileError`` if a module cannot be found, before the profiler starts."""
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = importlib.util.find_spec(name)
+        spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
-        found = None
+        spec = None
     finally:
         sys.path.pop(0)
-    if found is None:
+    if spec is None:
         raise DataFileError(f"There is no module {name}.", hint="write its name as after `python -m`: package.module")
 
 
@@ -289,10 +289,10 @@ def print_error(error: BaseException) -> None:
         sys.excepthook(type(error), error, trace)
         return
     printed = traceback.TracebackException(type(error), error, trace)
-    one: traceback.TracebackException | None = printed
-    while one is not None:
-        one.stack[:] = [frame for frame in one.stack if os.path.dirname(frame.filename) != PROFILER]
-        one = one.__cause__ or one.__context__
+    part: traceback.TracebackException | None = printed
+    while part is not None:
+        part.stack[:] = [frame for frame in part.stack if os.path.dirname(frame.filename) != PROFILER]
+        part = part.__cause__ or part.__context__
     print("".join(printed.format()), end="", file=sys.stderr)
 
 
@@ -371,9 +371,9 @@ def compare_profiles(arguments: argparse.Namespace) -> int:
         raise DataFileError(expected("--rows", "at least 1", arguments.rows), hint="leave it out for 20 rows.")
     profiler: Any = importlib.import_module("sparsekit.profiler")
     before, after = ([profiler.load(file) for file in side] for side in sides)
-    found = profiler.diff(before, after)
-    print(found.table(arguments.rows))
+    difference = profiler.diff(before, after)
+    print(difference.table(arguments.rows))
     if arguments.html:
-        found.save(arguments.html)
+        difference.save(arguments.html)
         print(f"Wrote {arguments.html}")
-    return int(arguments.exit_code and not found.same)
+    return int(arguments.exit_code and not difference.same)

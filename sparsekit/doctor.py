@@ -186,7 +186,7 @@ def kernel_threads_finding() -> Finding:
         warnings.simplefilter("always")
         count = thread_count()
     return Finding("threads", f"{count} for large kernels (SPARSEKIT_NUM_THREADS changes it)",
-                   "; ".join(str(one.message) for one in said))
+                   "; ".join(str(message.message) for message in said))
 
 
 STEPS = """
@@ -253,11 +253,11 @@ def kernelspec_finding() -> Finding:
 
 def course_finding() -> Finding:
     """Find the course's notebooks, and which one ``sparsekit lab`` opens."""
-    found = find_course()
-    if found is None:
+    course = find_course()
+    if course is None:
         return Finding("course", "not in this package, which was installed from a checkout",
                        "run `sparsekit lab` in the checkout, or pass --dir CHECKOUT/notebooks")
-    folder, copied = found
+    folder, copied = course
     count = len(list(folder.glob("*.ipynb")))
     return Finding("course", f"{count} notebooks; `sparsekit lab` copies them to {COPY}" if copied else
                    f"{count} notebooks in {folder}; `sparsekit lab` opens {FIRST_NOTEBOOK}")
@@ -273,5 +273,5 @@ def find_chromium() -> str | None:
 
 def chromium_finding() -> Finding:
     """Test whether the browser tests can run."""
-    found = find_chromium()
-    return Finding("chromium", found or "not found; only the browser tests need it", "" if found else INSTALL_CHROMIUM)
+    path = find_chromium()
+    return Finding("chromium", path or "not found; only the browser tests need it", "" if path else INSTALL_CHROMIUM)

@@ -42,8 +42,8 @@ def find_course() -> tuple[Path, bool] | None:
     if (SHIPPED / FIRST_NOTEBOOK).is_file():
         return SHIPPED, True
     checkout = editable_checkout()
-    found = checkout / "notebooks" if checkout else None
-    return (found, False) if found and (found / FIRST_NOTEBOOK).is_file() else None
+    folder_there = checkout / "notebooks" if checkout else None
+    return (folder_there, False) if folder_there and (folder_there / FIRST_NOTEBOOK).is_file() else None
 
 
 def editable_checkout() -> Path | None:
@@ -81,12 +81,12 @@ def sign_course(folder: Path) -> list[Path]:
     return signed
 
 
-def course_folder(given: Path | None = None) -> Path:
+def course_folder(chosen: Path | None = None) -> Path:
     """Return a folder of notebooks to open, after copying the course there if it is missing or empty.
 
     Parameters
     ----------
-    given : Path, optional
+    chosen : Path, optional
         A folder of notebooks, or the folder to copy the course to.  By default what ``find_course`` finds; a copy is
         ``sparsekit-course`` in the current folder.
 
@@ -95,15 +95,15 @@ def course_folder(given: Path | None = None) -> Path:
     DataFileError
         If the folder has files but no notebook, if it cannot be written, or if there is no course to copy.
     """
-    if given is None:
-        found = find_course()
-        if found is not None and not found[1]:
-            return found[0].resolve()
-    folder = (given or COPY).resolve()
+    if chosen is None:
+        course = find_course()
+        if course is not None and not course[1]:
+            return course[0].resolve()
+    folder = (chosen or COPY).resolve()
     if any(folder.glob("*.ipynb")):
         return folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise DataFileError(f"There are no notebooks in {given or COPY}.",
+        raise DataFileError(f"There are no notebooks in {chosen or COPY}.",
                             hint="--dir must be a folder of .ipynb files, or a new one, to which the course is copied.")
     if not (SHIPPED / FIRST_NOTEBOOK).is_file():
         raise DataFileError("This package has no notebooks to copy, because it was installed from a checkout.",

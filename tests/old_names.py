@@ -1,8 +1,7 @@
-"""Fill the table of MXNet's names, ``sparsekit/compat/names.json``, and write the list of what is not here in ``DIFFERENCES.md``.
+"""Write the list of MXNet's names that are not here in ``DIFFERENCES.md``: ``python tests/old_names.py``.
 
-``python tests/old_names.py`` looks for every name of MXNet's tree, which ``golden/names.json`` holds, in the module of the same
-path and where MXNet has the same object.  What it finds elsewhere becomes a row of the table.  Kinds of names that are not here,
-and rows for names that have another home here, are written into the table by hand.  A name that is neither is printed.
+MXNet's tree is in ``golden/names.json``.  A name is in the module of the same path, or the table ``sparsekit/compat/names.json``
+says where its other home is, or of which kind of absent names it is; ``test_names.py`` says which names are neither.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TABLE = ROOT / "sparsekit" / "compat" / "names.json"
 DIFFERENCES = ROOT / "sparsekit" / "DIFFERENCES.md"
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "names.json").read_text(encoding="utf-8"))
 
@@ -94,33 +92,6 @@ def with_list(text):
     return "\n".join([before + heading, *head, *listed(), ""])
 
 
-def fill():
-    """Add rows for what is here in another place, and give the names that are neither here nor of a kind that is not."""
-    from sparsekit.compat.names import kind_of
-
-    table = json.loads(TABLE.read_text(encoding="utf-8"))
-    unknown = {}
-    for path in TREE:
-        if kind_of(path) is not None:
-            continue
-        module = module_at(path)
-        for name, place in own_names(path).items():
-            holder = None if place == path or kind_of(place) else module_at(place)
-            rows = table["modules"].get(path, {})
-            if hasattr(module, name) or kind_of(dotted(path, name)) or (is_module(name, place) and kind_of(place)):
-                continue
-            if is_module(name, place) or isinstance(rows, str) or not hasattr(holder, name):
-                unknown.setdefault(path, []).append(name)
-            elif name not in rows.get(place, "").split():
-                table["modules"][path] = rows | {place: " ".join(sorted([*rows.get(place, "").split(), name]))}
-    TABLE.write_text(written(table), encoding="utf-8")
-    for path, rows in table["modules"].items():
-        for name in names_of(rows):
-            if not has(path, name):
-                unknown.setdefault(path, []).append(f"{name} (in the table)")
-    return unknown
-
-
 def has(path, name):
     """Whether the row of the table leads somewhere."""
     from sparsekit.compat.names import find
@@ -136,18 +107,6 @@ def names_of(rows):
     return [name.partition("=")[0] for names in rows.values() for name in names.split()] if isinstance(rows, dict) else []
 
 
-def written(table):
-    """The table as text, a line for each module and each kind."""
-    parts = []
-    for part in ("modules", "absent"):
-        lines = [f"  {json.dumps(key)}: {json.dumps(value, sort_keys=isinstance(value, dict))}"
-                 for key, value in (sorted(table[part].items()) if part == "modules" else table[part].items())]
-        parts.append(f' "{part}": {{\n' + ",\n".join(lines) + "\n }")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
-    for path, names in fill().items():
-        print(f"{path or 'mxnet'}: {' '.join(names)}")
     DIFFERENCES.write_text(with_list(DIFFERENCES.read_text(encoding="utf-8")), encoding="utf-8")

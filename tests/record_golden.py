@@ -92,6 +92,7 @@ RECORDINGS = (
               "module", "neural_ops", "symbol_storage", "symbols", "updates", "visualization", starts=True),
     *of_mxnet("constructors", "dense_ops", "initializer", "losses", "metric", "ops", "reprs", script="expressions", starts=True),
     *of_mxnet("libsvm_iter", script="libsvm", starts=True),
+    *of_mxnet("rnn", script="module", starts=True),
     Recording(("profiler_api.json",), "oracle/record_profiler.py"),
     Recording(("tutorial_output.txt",), "oracle/record_tutorial.py"),
     Recording(("docstrings.json.xz", "docstring_calls.json.xz"), "oracle/record_docstrings.py", arguments=("{0}", "{1}")),

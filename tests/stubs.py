@@ -277,7 +277,12 @@ def declared_in(text: str) -> set[str]:
 
 def more(group: str) -> list[str]:
     """Functions of a group that are not operators, from where they are."""
-    return [f"from ..{place} import {name} as {name}" for name, (place, _) in sorted(rows(group).items())]
+    return [f"from ..{place} import {there} as {name}" for name, (place, there) in sorted(rows(group).items()) if place != group]
+
+
+def renamed(group: str) -> str:
+    """Other names of operators of the group itself."""
+    return "".join(f"{name} = {there}\n" for name, (place, there) in sorted(rows(group).items()) if place == group)
 
 
 def hidden() -> dict[str, str]:
@@ -297,7 +302,9 @@ def stubs() -> dict[str, str]:
         for group in ("linalg", "contrib", "_internal"):
             head = HEAD.format(title=f"Operators of {what[:-2]}.{group}``.", out=out,
                                imports="\n".join([imports, *more(f"{folder}.{group}")]))
-            found[f"{folder}/{group}.pyi"] = head + "\n" + made(hidden() if group == "_internal" else grouped(group))
+            functions = made(hidden() if group == "_internal" else grouped(group))
+            also = renamed(f"{folder}.{group}")
+            found[f"{folder}/{group}.pyi"] = f"{head}\n{functions}" + (also and f"\n{also}")
         left = {name: name for name in sorted(registry) if not name.startswith("_") and name not in declared_in(
             found[f"{folder}/operators.pyi"])}
         head = HEAD.format(title=f"Operators of {what[:-2]}.op``.", out=out,

@@ -73,24 +73,6 @@ def test_the_graph_is_gone_with_its_last_result():
         gc.enable()
 
 
-def test_a_deleted_network_frees_its_memory_at_once():
-    gc.disable()
-    try:
-        net = mx.gluon.nn.Sequential()
-        net.add(mx.gluon.nn.Dense(2, in_units=3), mx.gluon.nn.Activation("relu"))
-        net.initialize()
-        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"momentum": 0.9})
-        with autograd.record():
-            loss = net(mx.nd.ones((2, 3))).sum()
-        loss.backward()
-        trainer.step(1)
-        seen = weakref.ref(net[0].weight.data()._store)
-        del net, trainer, loss
-        assert seen() is None
-    finally:
-        gc.enable()
-
-
 def test_grad_computes_only_what_leads_to_the_variables():
     x, w = variable([1.0, 2.0]), variable(np.ones((3, 2)))
     with autograd.record():

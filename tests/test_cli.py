@@ -48,7 +48,8 @@ def sparsekit(*words: str, cwd: Path) -> subprocess.CompletedProcess:
 
 
 def test_version_and_help(capsys):
-    for words, said in ((["--version"], f"sparsekit {__version__}"), (["--help"], "doctor")):
+    for words, said in ((["--version"], f"sparsekit {__version__}"), (["--help"], "doctor"),
+                        (["demo", "--help"], "sparsekit demo"), (["bench", "--help"], "sparsekit bench")):
         with pytest.raises(SystemExit) as leaving:
             cli.main(words)
         assert leaving.value.code == 0
@@ -353,14 +354,6 @@ def test_control_c_ends_a_command_without_a_traceback(here):
     assert process.returncode == 130
     assert "Traceback" not in error
     assert (here / "train.npz").exists()
-
-
-@pytest.mark.parametrize("command", ["demo", "bench"])
-def test_demo_and_bench_take_their_own_options(command, capsys):
-    with pytest.raises(SystemExit) as leaving:
-        cli.main([command, "--help"])
-    assert leaving.value.code == 0
-    assert f"sparsekit {command}" in capsys.readouterr().out
 
 
 def test_doctor_reports_every_part_and_is_content_here(capsys, monkeypatch):

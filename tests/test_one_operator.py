@@ -96,25 +96,6 @@ def test_of_the_sweep_it_selects_the_operators_cases_and_no_others(name, options
     assert made < 1000  # of some 30,000: collecting takes two seconds, as the other tests are never made
 
 
-def test_it_selects_what_names_the_operator_of_every_kind(collected):
-    found, _ = collected("--op", "cbrt")
-    assert {line.partition("[")[0] for line in found} >= {
-        "tests/core/test_sweep.py::test_value_type_form_and_inference", "tests/core/test_sweep.py::test_gradient_by_projection",
-        "tests/core/test_references.py::test_every_row_in_every_element_type",
-        "tests/core/test_densification.py::test_what_becomes_dense_is_in_the_ledger_or_the_row_says_why_not",
-        "tests/core/test_double_accuracy.py::test_functions", "tests/core/test_storage_table.py::test_result",
-        "tests/ndarray/test_ops_golden.py::test_expression_has_the_value_of_mxnet",
-        "tests/symbol/test_golden.py::test_symbols_are_those_of_mxnet", "tests/gpu/test_sweep.py::test_an_operator",
-        "tests/symbol/test_storage_golden.py::test_inferred_storage_is_mxnets_or_the_difference_is_listed",
-        "tests/gluon/test_operators_in_blocks.py::test_as_written_hybridized_and_read_back",
-    }
-    assert not [line for line in found if re.search(r"\.ipynb|tests/(profiler|figures)/", line)]
-    others = {line.partition("[")[0] for line in found if "[" in line and "cbrt" not in line.partition("[")[2]}
-    assert {line.partition("::")[0] for line in others} <= {
-        "tests/core/test_caches.py", "tests/core/test_registry.py", "tests/test_signatures.py",  # of all
-        "tests/typing/test_programs.py"}
-
-
 def test_files_named_after_an_operator_are_selected_whole(collected):
     whole, _ = collected("tests/ndarray/test_sparse_retain.py", *NO_NOTEBOOKS)
     found, _ = collected("--op", "retain", *NO_NOTEBOOKS)  # which is an alias

@@ -61,23 +61,6 @@ def test_every_test_runs_once_and_a_file_or_shared_folder_in_one_process(schedul
     assert all(process.shutting_down for process in processes)
 
 
-def test_what_a_crashed_process_had_left_is_given_to_another(scheduler):
-    first, second = Process("one"), Process("two")
-    for process in (first, second):
-        scheduler.add_node(process)
-        scheduler.add_node_collection(process, TESTS)
-    scheduler.schedule()
-    for number in first.waiting[:2]:
-        scheduler.mark_test_complete(first, number)
-    left = [TESTS[number] for number in first.waiting[2:]]
-    assert scheduler.remove_node(first) == left[0]
-    while second.waiting:
-        number = second.waiting.pop(0)
-        second.ran.append(TESTS[number])
-        scheduler.mark_test_complete(second, number)
-    assert set(left) <= set(second.ran)
-
-
 def test_what_compiles_comes_first_then_the_longest_and_notebooks_last():
     items = [SimpleNamespace(nodeid=nodeid, get_closest_marker={"slow": nodeid.startswith("tests/a.py")}.get)
              for nodeid in [*TESTS, "tests/core/f.py::test", "tests/kernels/g.py::test[0]", "tests/kernels/g.py::test[1]"]]

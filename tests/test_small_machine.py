@@ -30,14 +30,3 @@ def test_the_dense_variant_takes_what_there_is(monkeypatch, capsys, free, featur
         assert names["data"].shape == (100, features)
         assert names["data"].stype == "csr"
         assert 2 * 128 * features * 4 < max(free, 100_000_000)
-
-
-def test_a_container_with_two_gigabytes_is_seen_as_one(tmp_path):
-    (tmp_path / "proc" / "self").mkdir(parents=True)
-    (tmp_path / "proc" / "meminfo").write_text("MemAvailable:   60000000 kB\n", encoding="ascii")
-    (tmp_path / "proc" / "self" / "cgroup").write_text("0::/pod\n", encoding="ascii")
-    group = tmp_path / "groups" / "pod"
-    group.mkdir(parents=True)
-    (group / "memory.max").write_text("2147483648\n", encoding="ascii")
-    (group / "memory.current").write_text("400000000\n", encoding="ascii")
-    assert machine.available_memory(tmp_path / "proc", tmp_path / "groups") == 2147483648 - 400000000

@@ -47,10 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _rivals(given: Sequence[str]) -> dict[str, str]:
+def _rivals(texts: Sequence[str]) -> dict[str, str]:
     """Split ``NAME=PYTHON`` arguments, and raise ``UnknownNameError`` for an unknown name."""
     rivals = {}
-    for text in given:
+    for text in texts:
         name, _, python = text.partition("=")
         if name not in harness.RIVALS:
             raise UnknownNameError.of("rival", name, harness.RIVALS)

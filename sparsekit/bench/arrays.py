@@ -28,8 +28,8 @@ def zipf(random: np.random.Generator, size: tuple[int, ...], most: int, exponent
     """Return ranks below ``most`` that follow Zipf's law with these exponents above 1, by the inverse of its integral."""
     power = 1 - np.asarray(exponents, float)
     ranks = (1 - random.random(size) * (1 - float(most + 1) ** power)) ** (1 / power) - 1
-    found: Array = np.minimum(ranks.astype(np.int64), most - 1)
-    return found
+    drawn: Array = np.minimum(ranks.astype(np.int64), most - 1)
+    return drawn
 
 
 def product_parts(rows: int, columns: int, stored: int, width: int, hot: bool = False) -> Parts:
@@ -89,8 +89,8 @@ def _rows(random: np.random.Generator, rows: int, stored: int, hot: bool) -> Arr
         return others
     drawn = zipf(random, (4 * stored,), rows, 1.05)
     distinct, first = np.unique(np.concatenate([drawn, others]), return_index=True)
-    found: Array = distinct[np.argsort(first)[:stored]]
-    return found
+    rows_of_batch: Array = distinct[np.argsort(first)[:stored]]
+    return rows_of_batch
 
 
 def _read(path: str, words: tuple[str, ...]) -> tuple[Parts, Context]:
@@ -117,10 +117,10 @@ def products(path: str, *words: str) -> Forms:
     shape, dot = tuple(int(size) for size in parts["shape"]), mx.nd.sparse.dot
     left = mx.nd.sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=shape, ctx=ctx)
     right, turned = mx.nd.array(parts["right"], ctx=ctx), mx.nd.array(parts["turned"], ctx=ctx)
-    found = {"csr_dense": lambda: dot(left, right), "csrT_dense": lambda: dot(left, turned, transpose_a=True)}
+    forms = {"csr_dense": lambda: dot(left, right), "csrT_dense": lambda: dot(left, turned, transpose_a=True)}
     if ctx == mx.cpu():
         rows = mx.nd.sparse.row_sparse_array((parts["kept"], parts["rows"]), shape=(shape[1], right.shape[1]))
-        return _forms({**found, "csr_row_sparse": lambda: dot(left, rows)})
+        return _forms({**forms, "csr_row_sparse": lambda: dot(left, rows)})
     looking = mx.nd.array(parts["indices"], ctx=ctx, dtype="int64")
     slopes = mx.nd.repeat(turned, repeats=looking.shape[0] // turned.shape[0], axis=0)
     right.attach_grad(stype="row_sparse")
@@ -131,7 +131,7 @@ def products(path: str, *words: str) -> Forms:
         mx.autograd.backward([looked_up], [slopes], retain_graph=True)
         return right.grad
 
-    return _forms({**found, "embedding_gradient": gradient})
+    return _forms({**forms, "embedding_gradient": gradient})
 
 
 def conversions(path: str, *words: str) -> Forms:
@@ -203,13 +203,13 @@ def compulsory_bytes(operation: str, parts: Mapping[str, Any]) -> int:
 def right_sums(operation: str, parts: Mapping[str, Any]) -> tuple[float, float] | None:
     """Return sum and sum of magnitudes of what an operation gives, by numpy and scipy; None for what has no rule here."""
     if operation.startswith(("dense_", "csr_in", "csr_out")) and "dense" in parts:
-        made = parts["dense"]
+        result = parts["dense"]
     elif operation in ("csr_dense", "csrT_dense", "embedding_gradient"):
         data = np.ones_like(parts["data"]) if operation == "embedding_gradient" else parts["data"]
         places = np.searchsorted(parts["rows"], parts["indices"])
         shape = parts["turned"].shape[0], parts["rows"].shape[0]
         matrix = scipy_part("sparse").csr_matrix((data, places, parts["indptr"]), shape)
-        made = matrix @ parts["kept"] if operation == "csr_dense" else matrix.T @ parts["turned"]
+        result = matrix @ parts["kept"] if operation == "csr_dense" else matrix.T @ parts["turned"]
     else:
         return None
-    return float(np.sum(made, dtype=np.float64)), float(np.sum(np.abs(made), dtype=np.float64))
+    return float(np.sum(result, dtype=np.float64)), float(np.sum(np.abs(result), dtype=np.float64))

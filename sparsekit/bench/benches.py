@@ -73,7 +73,7 @@ def dot(session: Session) -> list[Row]:
     kdd, features = (20_216_830, 1_000_000) if not quick else (20_000, 10_000)
     sizes: list[Any] = [(batch, kdd, 36, 1) for batch in (64, 512, 8192)[: 1 if quick else 3]]
     sizes += [(1024, features, 100, 128), (64 if quick else 8192, kdd, 36, 1, True), (1024, features, 100, 128, True)]
-    return [_operations(_product_title(*one), PRODUCTS, "products", _written(arrays.product_parts, *one)) for one in sizes]
+    return [_operations(_product_title(*size), PRODUCTS, "products", _written(arrays.product_parts, *size)) for size in sizes]
 
 
 def convert(session: Session) -> list[Row]:
@@ -93,9 +93,9 @@ def update(session: Session) -> list[Row]:
     """Optimizer steps; together the gradients of a workload touch far more memory than fits a cache."""
     sizes: list[Any] = ([(1_000, 16, 20, 3), (1_000, 16, 20, 3, True)] if session.quick else
                         [(1_000_000, 128, 1_000, 64), (1_000_000, 128, 10_000, 16), (1_000_000, 128, 10_000, 16, True)])
-    return [Row("arrays:updates", (Table(f"{heading}, {_gradient_title(*one)}", name, "µs", fact=_least),),
-                _written(arrays.gradient_parts, *one), (name,), rivals="update")
-            for one in sizes for name, heading in OPTIMIZERS.items()]
+    return [Row("arrays:updates", (Table(f"{heading}, {_gradient_title(*size)}", name, "µs", fact=_least),),
+                _written(arrays.gradient_parts, *size), (name,), rivals="update")
+            for size in sizes for name, heading in OPTIMIZERS.items()]
 
 
 def on_gpu(session: Session) -> list[Row]:
@@ -111,10 +111,10 @@ def on_gpu(session: Session) -> list[Row]:
     device = "the device's copy rate"
     looked_up = {"csr_dense": PRODUCTS["csr_dense"], "csrT_dense": PRODUCTS["csrT_dense"],
                  "embedding_gradient": "gradient of an embedding"}
-    rows = [_on_gpu(_product_title(*one), looked_up, "products", device, _written(arrays.product_parts, *one))
-            for one in products]
-    rows += [_on_gpu(_gradient_title(*one), {name: OPTIMIZERS[name] for name in ("sgd", "adam")}, "updates", device,
-                     _written(arrays.gradient_parts, *one)) for one in gradients]
+    rows = [_on_gpu(_product_title(*size), looked_up, "products", device, _written(arrays.product_parts, *size))
+            for size in products]
+    rows += [_on_gpu(_gradient_title(*size), {name: OPTIMIZERS[name] for name in ("sgd", "adam")}, "updates", device,
+                     _written(arrays.gradient_parts, *size)) for size in gradients]
     rows.append(_on_gpu("{:,} x {:,}, {:.0%} stored".format(*copied), TRANSFERS, "transfers", "-",
                         _written(arrays.transfer_parts, *copied)))
     title = "{:,} x {:,}, {} values per row, batches of {}, layers of 128, 8, 1: training epoch".format(*trained)
@@ -179,20 +179,20 @@ def _variants(session: Session) -> None:
     tutorial.write_data(path, workload)
     features, batches = tutorial.batches_of(path)
 
-    def made(name: str) -> tuple[tutorial.Network, list[Any]]:
+    def prepared(name: str) -> tuple[tutorial.Network, list[Any]]:
         network = tutorial.Network(name, features)
         for batch in batches[:UNRECORDED]:
             network.step(batch)
         return network, batches[UNRECORDED:UNRECORDED + TRACED_BATCHES]
 
-    found = beside({name: partial(made, name) for name in LABELS}, report.rounds, profiled=True)
-    report.add("one batch", "ms", {LABELS[name]: [1e3 * one for one in found.seconds(name)] for name in LABELS})
+    measurements = beside({name: partial(prepared, name) for name in LABELS}, report.rounds, profiled=True)
+    report.add("one batch", "ms", {LABELS[name]: [1e3 * seconds for seconds in measurements.seconds(name)] for name in LABELS})
     peaks, gradients = {}, {}
-    for name, one in found.measured.items():
+    for name, outcome in measurements.measured.items():
         trace = session.folder / f"{name}.npz"
-        one.profile.save(trace)
+        outcome.profile.save(trace)
         report.files[trace.name] = trace.read_bytes()
-        peaks[LABELS[name]], gradients[LABELS[name]] = one.profile.memory["peak_bytes"] / 1e6, one.gradient / 1e6
+        peaks[LABELS[name]], gradients[LABELS[name]] = outcome.profile.memory["peak_bytes"] / 1e6, outcome.gradient / 1e6
     session.once("peak memory", "MB", peaks)
     session.once("gradient of the first weight", "MB", gradients)
 
@@ -233,12 +233,12 @@ def torch(session: Session) -> list[Row]:
     small = (1000, 8, 8, "dense")
     sizes: list[Any] = [small] if session.quick else [(100_000, 64, 256, "dense"), (1_000_000, 64, 512, "sparse"), small]
     rows = []
-    for one in sizes:
-        kind = "sparse=True, SparseAdam" if one[3] == "sparse" else "dense gradient, Adam"
-        what = "{:,} x {}, batch {:,} x 40, ".format(*one) + kind
-        table = Table(f"a step, {what}", "step", under=RECORDED, against="sparsekit.Profiler(torch=True)",
-                      added=one is small)
-        rows.append(Row("tutorial:embedding", (table,), words=one, own={"sparsekit": Who(python=python)}))
+    for size in sizes:
+        kind = "sparse=True, SparseAdam" if size[3] == "sparse" else "dense gradient, Adam"
+        title = "{:,} x {}, batch {:,} x 40, ".format(*size) + kind
+        table = Table(f"a step, {title}", "step", under=RECORDED, against="sparsekit.Profiler(torch=True)",
+                      added=size is small)
+        rows.append(Row("tutorial:embedding", (table,), words=size, own={"sparsekit": Who(python=python)}))
     session.report.versions["torch"] = _version_of_torch(python)
     return rows
 

@@ -63,21 +63,21 @@ def measure(session: Session) -> None:
 
 
 def _job(work: Callable[..., Any], sizes: dict[str, Any], **settings: object) -> list[Any]:  # Any: as in dist.run
-    given: dict[str, Any] = {"workers": 1, "servers": 1, **settings}
-    results: list[Any] = mx.dist.run(work, **given, kwargs=sizes)
+    settings_of_job: dict[str, Any] = {"workers": 1, "servers": 1, **settings}
+    results: list[Any] = mx.dist.run(work, **settings_of_job, kwargs=sizes)
     return results
 
 
 def _trips(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     """A trip, a push and MXNet's 40,000 x 1, with one worker and one server, without and with snapshots."""
     names = (*WITHOUT_AND_WITH, WITHOUT_RAY)
-    values: dict[str, dict[str, list[float]]] = {what: {name: [] for name in names} for what in ("trip", "push", "column")}
+    values: dict[str, dict[str, list[float]]] = {kind: {name: [] for name in names} for kind in ("trip", "push", "column")}
     for _ in turns(report.rounds):
         jobs = [_job(trips, sizes["trips"], seconds=seconds)[0] for seconds in (None, SECONDS)]
         jobs += LocalCluster().run(functools.partial(trips, **sizes["trips"]))
-        for name, found in zip(names, jobs, strict=True):
-            for what, some in values.items():
-                some[name].append(found[what])
+        for name, times in zip(names, jobs, strict=True):
+            for kind, some in values.items():
+                some[name].append(times[kind])
     report.add("one round trip, idle: a pull of one number", "ms", values["trip"])
     report.add(f"a push of {sizes['trips']['megabytes']} MB of rows to AdaGrad, and a pull of one row", "ms", values["push"])
     report.add(f"push and pull of {sizes['trips']['mxnet_rows']:,} x 1", "ms", values["column"])
@@ -97,15 +97,16 @@ def _trainings(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     for number in turns(report.rounds):
         order = [*zip(steps, (None, SECONDS), strict=True)]
         for name, seconds in order if number % 2 else reversed(order):
-            found = _job(training, sizes["training"], workers=2, servers=2, seconds=seconds)
-            steps[name].append(max(one["seconds"] for one in found) * 1e3)
+            of_workers = _job(training, sizes["training"], workers=2, servers=2, seconds=seconds)
+            steps[name].append(max(worker["seconds"] for worker in of_workers) * 1e3)
             if seconds is None:  # what a snapshot adds depends on when it is taken
-                wire.append(sum(one["bytes"] for one in found) / len(found) / 1e6)
+                wire.append(sum(worker["bytes"] for worker in of_workers) / len(of_workers) / 1e6)
     small = "{features:,} x 1, batch {batch:,} of {stored} values".format(**sizes["training"])
     report.add(f"a step of 2 workers and 2 servers: {small}", "ms", steps, against=WITHOUT_AND_WITH[0])
-    whole = [2 * 4 * sizes["training"]["features"] / 1e6] * report.rounds
+    model_bytes = [2 * 4 * sizes["training"]["features"] / 1e6] * report.rounds
     needed = "rows that the batch needs"
-    report.add(f"bytes on the wire, a step of one worker: {small}", "MB", {needed: wire, "the whole model, both ways": whole},
+    report.add(f"bytes on the wire, a step of one worker: {small}", "MB",
+               {needed: wire, "the whole model, both ways": model_bytes},
                against=needed)
     _speeds(report, sizes["heavy"])
 
@@ -117,8 +118,8 @@ def _speeds(report: Report, sizes: dict[str, int]) -> None:
     most: list[float] = []
     for _ in turns(report.rounds):
         alone, both = (_job(training, sizes, workers=workers, servers=2) for workers in (1, 2))
-        for name, found in zip(names, (alone, both), strict=True):
-            speeds[name].append(len(found) * sizes["batch"] / max(one["seconds"] for one in found) / 1e3)
+        for name, of_workers in zip(names, (alone, both), strict=True):
+            speeds[name].append(len(of_workers) * sizes["batch"] / max(worker["seconds"] for worker in of_workers) / 1e3)
         most.append(allowed(alone, both))
     heading = "training: {features:,} x 1, batch {batch:,} of {stored} values for each worker".format(**sizes)
     gain = statistics.median(speeds[two_workers]) / statistics.median(speeds[one_worker])
@@ -132,8 +133,8 @@ def allowed(alone: list[dict[str, float]], both: list[dict[str, float]], cores: 
 
     A step of two workers takes at least the processor time of all processes divided by the number of cores.
     """
-    least = sum(one["cpu"] + one["servers"] for one in both) / (cores or os.cpu_count() or 1)
-    return 2 * alone[0]["seconds"] / max(least, *(one["cpu"] for one in both))
+    least = sum(worker["cpu"] + worker["servers"] for worker in both) / (cores or os.cpu_count() or 1)
+    return 2 * alone[0]["seconds"] / max(least, *(worker["cpu"] for worker in both))
 
 
 def _recovery(report: Report, sizes: dict[str, dict[str, int]]) -> None:
@@ -141,9 +142,9 @@ def _recovery(report: Report, sizes: dict[str, dict[str, int]]) -> None:
     killed, sums = list[float](), set()
     for _ in turns(report.rounds):
         with tempfile.TemporaryDirectory() as folder:
-            found = _job(recovery, {**sizes["recovery"], "folder": folder}, servers=2, every=5)[0]
-        killed.append(found["seconds"])
-        sums.add(found["sum"])
+            outcome = _job(recovery, {**sizes["recovery"], "folder": folder}, servers=2, every=5)[0]
+        killed.append(outcome["seconds"])
+        sums.add(outcome["sum"])
     if len(sums) > 1:
         raise SparsekitError(f"Training with a killed server ended in several results: {sorted(sums)}.")
     report.add("kill -9 of a server, until training goes on: {features:,} x 1".format(**sizes["recovery"]), "s",
@@ -158,11 +159,12 @@ def _beside(report: Report, sizes: dict[str, dict[str, int]]) -> None:
         values: dict[str, list[float]] = {actors: [], "sparsekit": []}
         for _ in turns(report.rounds):
             plain = [ray.remote(PlainServer).options(num_cpus=0).remote(ROWS // 2, width) for _ in range(2)]
-            found = _job(beside, {**sizes["beside"], "count": count, "width": width, "plain": plain}, workers=2, servers=2,
-                         seconds=None)
-            for one in plain:
-                ray.kill(one)
-            for some, blocks in zip(values.values(), zip(*(one["seconds"] for one in found), strict=True), strict=True):
+            of_workers = _job(beside, {**sizes["beside"], "count": count, "width": width, "plain": plain}, workers=2, servers=2,
+                              seconds=None)
+            for server in plain:
+                ray.kill(server)
+            for some, blocks in zip(values.values(), zip(*(worker["seconds"] for worker in of_workers), strict=True),
+                                    strict=True):
                 some.append(statistics.median(max(both) for both in zip(*blocks, strict=True)) * 1e3)
         report.add(f"a step of 2 workers and 2 servers: {count:,} rows of {ROWS:,} x {width}, SGD", "ms", values,
                    against=actors)
@@ -183,8 +185,9 @@ WARM_UP = 10
 def rows(rank: int, step: int, features: int, batch: int, stored: int) -> Array:
     """The columns of a batch: ``stored`` in each row, small ones more often, the same for the same rank and step."""
     random = np.random.default_rng([rank, step])
-    found: Array = np.minimum(np.expm1(random.random((batch, stored)) * np.log(features + 1.0)).astype(np.int64), features - 1)
-    return found
+    rows_of_batch: Array = np.minimum(np.expm1(random.random((batch, stored)) * np.log(features + 1.0)).astype(np.int64),
+                                      features - 1)
+    return rows_of_batch
 
 
 def _median(calls: int, call: Callable[[], object]) -> float:
@@ -204,7 +207,7 @@ def trips(calls: int, megabytes: int, mxnet_rows: int) -> dict[str, float]:
     kv.init(["one", "column"], [mx.nd.zeros((1,)), mx.nd.zeros((mxnet_rows, 1))])
     kv.init("table", mx.nd.sparse.zeros("row_sparse", (4 * count, WIDTH)))
     kv.set_optimizer(mx.optimizer.AdaGrad(learning_rate=0.1))
-    one, column = mx.nd.zeros((1,)), mx.nd.ones((mxnet_rows, 1))
+    number_out, column = mx.nd.zeros((1,)), mx.nd.ones((mxnet_rows, 1))
     places = np.sort(np.random.default_rng(0).permutation(4 * count)[:count])
     gradient = mx.nd.sparse.row_sparse_array((np.ones((count, WIDTH), "f"), places), shape=(4 * count, WIDTH))
     first, number = mx.nd.sparse.zeros("row_sparse", (4 * count, WIDTH)), mx.nd.array([0])
@@ -213,7 +216,7 @@ def trips(calls: int, megabytes: int, mxnet_rows: int) -> dict[str, float]:
         kv.push("table", gradient)
         kv.row_sparse_pull("table", out=first, row_ids=number)
 
-    return {"trip": _median(10 * calls, lambda: kv.pull("one", out=one)), "push": _median(calls, push),
+    return {"trip": _median(10 * calls, lambda: kv.pull("one", out=number_out)), "push": _median(calls, push),
             "column": _median(calls, lambda: kv.pushpull("column", column))}
 
 
@@ -233,7 +236,7 @@ def training(features: int, batch: int, stored: int, steps: int) -> dict[str, An
             before, used, start = kv.statistics(), _computed(servers), time.perf_counter()
         _step(kv, weight, batches[number], batches[number + 1][2])
     seconds, after = time.perf_counter() - start, kv.statistics()
-    moved = sum(after[what] - before[what] for what in ("bytes_sent", "bytes_received"))
+    moved = sum(after[way] - before[way] for way in ("bytes_sent", "bytes_received"))
     cpu, work = (now - then for now, then in zip(_computed(servers), used, strict=True))
     return {"seconds": seconds / steps, "bytes": moved / steps, "cpu": cpu / steps, "servers": work / steps}
 
@@ -310,8 +313,8 @@ class PlainServer:
                 self.table[places] -= 0.1 * values
             self.pushed, self.changed = {}, asyncio.Event()
             changed.set()
-        found: Array = self.table[wanted]
-        return found
+        next_rows: Array = self.table[wanted]
+        return next_rows
 
 
 def beside(count: int, width: int, steps: int, blocks: int, plain: list[Any]) -> dict[str, Any]:  # Any: Ray's actors
@@ -323,11 +326,11 @@ def beside(count: int, width: int, steps: int, blocks: int, plain: list[Any]) ->
     kv.resume()
     random = np.random.default_rng(kv.rank)
     ids = [np.unique(random.integers(0, ROWS, count)) for _ in range(steps + 1)]
-    gradients = [random.normal(size=(len(one), width)).astype("f") for one in ids]
+    gradients = [random.normal(size=(len(ids_of_step), width)).astype("f") for ids_of_step in ids]
     weight, out = mx.nd.sparse.zeros("row_sparse", (ROWS, width)), np.empty((count, width), "f")
-    numbers = [mx.nd.array(one, dtype="int64") for one in ids]
-    pushed = [mx.nd.sparse.row_sparse_array((values, one), shape=(ROWS, width))
-              for values, one in zip(gradients, ids, strict=True)]
+    numbers = [mx.nd.array(ids_of_step, dtype="int64") for ids_of_step in ids]
+    pushed = [mx.nd.sparse.row_sparse_array((values, ids_of_step), shape=(ROWS, width))
+              for values, ids_of_step in zip(gradients, ids, strict=True)]
 
     def parts(rows: Array, values: Array) -> list[tuple[Array, Array]]:
         half = int(np.searchsorted(rows, ROWS // 2))
@@ -343,13 +346,13 @@ def beside(count: int, width: int, steps: int, blocks: int, plain: list[Any]) ->
         kv.push_pull_rows("weight", pushed[step], out=weight, row_ids=numbers[step + 1])
         kv.end_step()
 
-    found: tuple[list[float], list[float]] = ([], [])
+    seconds: tuple[list[float], list[float]] = ([], [])
     for block in range(blocks + 1):
-        for times, step in zip(found, (plain_step, own_step), strict=True):
+        for times, step in zip(seconds, (plain_step, own_step), strict=True):
             kv.barrier()
             start = time.perf_counter()
             for number in range(steps):
                 step(number)
             if block:  # the first one is not counted: Ray maps its shared memory in it
                 times.append((time.perf_counter() - start) / steps)
-    return {"seconds": found}
+    return {"seconds": seconds}

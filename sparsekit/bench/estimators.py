@@ -59,8 +59,8 @@ class Way(NamedTuple):
 def _data(columns: int, target: Sequence[str] | None = ESSAYISTS) -> Data:
     """Paragraphs of books as rows of length 1; without ``target``, each author is a class."""
     normalize = optional_import("sklearn.preprocessing", "sklearn", "sparsekit bench sklearn").normalize
-    found = load_books(columns, target, pairs=True)
-    parts = [(normalize(part.data.asscipy()), np.asarray(part.label).astype(np.int64)) for part in (found.train, found.test)]
+    books = load_books(columns, target, pairs=True)
+    parts = [(normalize(part.data.asscipy()), np.asarray(part.label).astype(np.int64)) for part in (books.train, books.test)]
     return Data(*parts[0], *parts[1])
 
 
@@ -132,8 +132,9 @@ def rivals(session: Session, kind: str, arrays: Callable[[], dict[str, Array | i
     if not workers:
         return {}
     path = session.folder / f"{kind}.npz"
-    given: dict[str, Any] = dict(arrays())  # Any: numpy's types take no arrays by name beside the option that comes after them
-    np.savez(path, **given)
+    # Any: numpy's types take no arrays by name beside the option that comes after them
+    named_arrays: dict[str, Any] = dict(arrays())
+    np.savez(path, **named_arrays)
     for name, worker in workers.items():
         session.note_versions(name, worker.ask("info"))
         worker.ask("load", path)
@@ -142,14 +143,14 @@ def rivals(session: Session, kind: str, arrays: Callable[[], dict[str, Array | i
 
 def _scores(way: Way, data: Tested, tried: tuple[int, ...]) -> dict[tuple[int, float], float]:
     """The score on the test rows after so many passes with each setting."""
-    found = {}
+    scores = {}
     for setting in way.settings:
         estimator, before = way.make(setting), 0
         for passes in tried:
             way.train(estimator, data, passes if way.train is _in_one else passes - before)
             before = passes
-            found[passes, setting] = float(estimator.score(data.test_rows, data.test_label))
-    return found
+            scores[passes, setting] = float(estimator.score(data.test_rows, data.test_label))
+    return scores
 
 
 def _seconds(way: Way, data: Tested, passes: int, setting: float) -> float:
@@ -167,15 +168,15 @@ def _fewest(way: Way, data: Tested, tried: tuple[int, ...], target: float) -> tu
     """
     most = tried[-1]
     for passes in tried:
-        found = _scores(way, data, (passes,))
-        (_, setting), accuracy = max(found.items(), key=lambda one: one[1])
+        scores = _scores(way, data, (passes,))
+        (_, setting), accuracy = max(scores.items(), key=lambda entry: entry[1])
         if accuracy >= target:
             return passes, setting, accuracy
     raise SparsekitError(f"No setting of {way.name} reaches an accuracy of {target:.4f} in {most} passes.",
                          hint="more passes or other settings may.")
 
 
-def _beside_sgd(session: Session, data: Data, what: str) -> None:
+def _beside_sgd(session: Session, data: Data, title: str) -> None:
     """Add the time of SGDClassifier as it comes, and that in which SparseClassifier reaches its accuracy."""
     models = optional_import("sklearn.linear_model", "sklearn", "sparsekit bench sklearn")
     ours = optional_import("sparsekit.sklearn", "sklearn", "sparsekit bench sklearn").SparseClassifier
@@ -183,27 +184,27 @@ def _beside_sgd(session: Session, data: Data, what: str) -> None:
     own = Way(lambda rate: ours(learning_rate=rate, batch_size=batch, random_state=0), (0.1, 0.3, 1.0, 3.0), "learning_rate",
               _in_passes)
     rival = Way(lambda _: models.SGDClassifier(random_state=0), (0.0,), "", _as_it_comes)
-    made = rival.make(0.0).fit(data.rows, data.label)
-    target = float(made.score(data.test_rows, data.test_label))
+    classifier = rival.make(0.0).fit(data.rows, data.label)
+    target = float(classifier.score(data.test_rows, data.test_label))
     passes, setting, accuracy = _fewest(own, data, PASSES, target)
     rows, columns = data.rows.shape
     total = rows + data.test_rows.shape[0]
     session.table(f"{total:,} paragraphs, {rows:,} of them to train on, {columns:,} columns, {data.rows.nnz / rows:.0f} values a "
-               f"row, {what}: time to the accuracy of SGDClassifier as it comes", "s",
+               f"row, {title}: time to the accuracy of SGDClassifier as it comes", "s",
                   {"sparsekit SparseClassifier": partial(_seconds, own, data, passes, setting),
                    "SGDClassifier": partial(_seconds, rival, data, 1, 0.0)}, against="sparsekit SparseClassifier",
-               fact=f"SGDClassifier: {made.n_iter_} passes, accuracy {target:.4f}; sparsekit SparseClassifier: {passes} passes, "
-               f"{own.name}={setting:g}, batches of {batch}, accuracy {accuracy:.4f}")
+               fact=f"SGDClassifier: {classifier.n_iter_} passes, accuracy {target:.4f}; sparsekit SparseClassifier: {passes} "
+               f"passes, {own.name}={setting:g}, batches of {batch}, accuracy {accuracy:.4f}")
 
 
-def compare(session: Session, ways: dict[str, Way], data: Tested, tried: tuple[int, ...], what: str, score: str) -> None:
+def compare(session: Session, ways: dict[str, Way], data: Tested, tried: tuple[int, ...], title: str, score: str) -> None:
     """Add the time in which each way first reaches the best score of the worst of them, less a little."""
-    found = {name: _scores(way, data, tried) for name, way in ways.items()}
-    target = min(max(scores.values()) for scores in found.values()) - BELOW
-    chosen = {name: min(key for key, reached in scores.items() if reached >= target) for name, scores in found.items()}
-    facts = [f"{name}: {passes} passes, {ways[name].name}={setting:g}, best {max(found[name].values()):.4f}"
+    scores_of = {name: _scores(way, data, tried) for name, way in ways.items()}
+    target = min(max(scores.values()) for scores in scores_of.values()) - BELOW
+    chosen = {name: min(key for key, reached in scores.items() if reached >= target) for name, scores in scores_of.items()}
+    facts = [f"{name}: {passes} passes, {ways[name].name}={setting:g}, best {max(scores_of[name].values()):.4f}"
              for name, (passes, setting) in chosen.items()]
-    session.table(f"{what}: time to {score} of {target:.4f}", "s",
+    session.table(f"{title}: time to {score} of {target:.4f}", "s",
                   {name: partial(_seconds, way, data, *chosen[name]) for name, way in ways.items()}, against=next(iter(ways)),
                   fact="; ".join(facts))
 
@@ -217,5 +218,5 @@ def measure(session: Session) -> None:
     rows, columns = data.rows.shape
     compare(session, ways, data, QUICK_PASSES if quick else PASSES,
             f"{rows:,} paragraphs, {columns:,} columns, {data.rows.nnz / rows:.0f} values a row", "an accuracy")
-    for names, what in ((ESSAYISTS, "essays against stories"), (None, "each author a class")):
-        _beside_sgd(session, _data(QUICK if quick else COLUMNS, names), what)
+    for names, title in ((ESSAYISTS, "essays against stories"), (None, "each author a class")):
+        _beside_sgd(session, _data(QUICK if quick else COLUMNS, names), title)

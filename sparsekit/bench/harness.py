@@ -128,10 +128,10 @@ def start_rivals(rivals: dict[str, str], stack: ExitStack, kind: str = "worker")
     for name, python in rivals.items():
         script = folder / f"{name}_{kind}.py"
         if not script.exists():
-            known = sorted(path.name.partition("_")[0] for path in folder.glob(f"*_{kind}.py"))
+            there = sorted(path.name.partition("_")[0] for path in folder.glob(f"*_{kind}.py"))
             raise SparsekitError(
                 f"{RIVALS_FOLDER} has no {script.name}, the script that runs {name}.",
-                hint=f"the scripts there run {', '.join(known)}." if known else
+                hint=f"the scripts there run {', '.join(there)}." if there else
                 "run this in a checkout of the project, or pass --rivals with its folder profiles/rivals.",
             )
         workers[name] = stack.enter_context(Worker(name, [python, str(script)]))
@@ -264,10 +264,10 @@ class Report:
             write_whole(folder / name, content)
 
 
-def require_same(who: str, does: str, found: Numbers, expected: Numbers, rtol: float = 1e-3, atol: float = 0.0) -> None:
+def require_same(who: str, does: str, got: Numbers, expected: Numbers, rtol: float = 1e-3, atol: float = 0.0) -> None:
     """Raise ``SparsekitError`` if numbers that a contender computed are not those of this library, up to rounding."""
-    if not np.allclose(expected, found, rtol=rtol, atol=atol):
-        raise SparsekitError(f"{who} {does} {found}, sparsekit {expected}.",
+    if not np.allclose(expected, got, rtol=rtol, atol=atol):
+        raise SparsekitError(f"{who} {does} {got}, sparsekit {expected}.",
                              hint="all contenders must compute the same; check the rival's script.")
 
 
@@ -297,7 +297,7 @@ class Session:
     def note_versions(self, name: str, info: Mapping[str, Any]) -> None:
         """Note what a rival says of itself."""
         self.report.versions[name] = info["version"]
-        self.report.versions.update({f"{name}: {what}": text for what, text in info.get("more", {}).items()})
+        self.report.versions.update({f"{name}: {part}": text for part, text in info.get("more", {}).items()})
 
     def bandwidth(self, device: str = "cpu") -> float:
         """Return the bytes per second that are copied on a device, measured and noted once."""

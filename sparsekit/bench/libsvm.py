@@ -81,8 +81,8 @@ def reading(path: str, features: str, form: str) -> Forms:
             data, label = data[:data.shape[0] - pad], label[:label.shape[0] - pad]
             values = data._store.data
             total += data.shape[0], values.size, values.sum(dtype=np.float64), label._store.sum(dtype=np.float64)
-        found: list[float] = total.tolist()
-        return found
+        sums_of_file: list[float] = total.tolist()
+        return sums_of_file
 
     return {"read": {"": Form(read, sums, 1.0)}}
 

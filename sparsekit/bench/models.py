@@ -74,8 +74,8 @@ HEADINGS = {
 
 def _frequent(random: np.random.Generator, size: int, shape: ShapeLike) -> Array:
     """Draw integers below ``size``, small ones more often, like ranks of words or users."""
-    found: Array = np.minimum(np.expm1(random.random(shape) * np.log(size + 1.0)).astype(np.int64), size - 1)
-    return found
+    drawn: Array = np.minimum(np.expm1(random.random(shape) * np.log(size + 1.0)).astype(np.int64), size - 1)
+    return drawn
 
 
 def _columns(random: np.random.Generator, size: int, rows: int, stored: int) -> Array:
@@ -90,15 +90,15 @@ def batches_of(name: str, sizes: Mapping[str, int]) -> dict[str, Any]:
     shape = (BATCHES, sizes["batch"])
     if name in ("language", "projected"):
         return _texts(random, sizes)
-    made: dict[str, Any] = {"label": random.integers(0, 2, shape).astype(np.float32)}
+    parts: dict[str, Any] = {"label": random.integers(0, 2, shape).astype(np.float32)}
     if name == "factorization":
-        return {**made, "user": _frequent(random, sizes["users"], shape), "item": _frequent(random, sizes["items"], shape)}
+        return {**parts, "user": _frequent(random, sizes["users"], shape), "item": _frequent(random, sizes["items"], shape)}
     features = sizes.get("features", sizes.get("columns", 0))
-    made["columns"] = np.array([_columns(random, features, sizes["batch"], sizes["stored"]) for _ in range(BATCHES)])
-    made["values"] = random.random(made["columns"].shape, np.float32)
+    parts["columns"] = np.array([_columns(random, features, sizes["batch"], sizes["stored"]) for _ in range(BATCHES)])
+    parts["values"] = random.random(parts["columns"].shape, np.float32)
     if name == "wide_and_deep":
-        made["codes"] = np.array([_columns(random, sizes["rows"], sizes["batch"], sizes["categories"]) for _ in range(BATCHES)])
-    return made
+        parts["codes"] = np.array([_columns(random, sizes["rows"], sizes["batch"], sizes["categories"]) for _ in range(BATCHES)])
+    return parts
 
 
 def _texts(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[str, Any]:
@@ -128,13 +128,13 @@ def _csr(columns: Array, values: Array, width: int) -> CSRNDArray:
 
 def linear(sizes: Mapping[str, int]) -> tuple[HybridBlock, Callable[..., list[Any]]]:
     """Return a logistic regression, and a function that makes its inputs from the arrays of a batch."""
-    return LogisticRegression(sizes["features"]), lambda one: [_csr(one["columns"], one["values"], sizes["features"])]
+    return LogisticRegression(sizes["features"]), lambda batch: [_csr(batch["columns"], batch["values"], sizes["features"])]
 
 
 def machine(sizes: Mapping[str, int]) -> tuple[HybridBlock, Callable[..., list[Any]]]:
     """Return a factorization machine, whose step finds the distinct columns of the batch, and its inputs."""
-    def inputs(one: dict[str, Array]) -> list[Any]:
-        return [_csr(one["columns"], one["values"], sizes["features"]), None]
+    def inputs(batch: dict[str, Array]) -> list[Any]:
+        return [_csr(batch["columns"], batch["values"], sizes["features"]), None]
 
     return FactorizationMachine(sizes["features"], sizes["factors"]), inputs
 
@@ -142,24 +142,25 @@ def machine(sizes: Mapping[str, int]) -> tuple[HybridBlock, Callable[..., list[A
 def factorization(sizes: Mapping[str, int]) -> tuple[HybridBlock, Callable[..., list[Any]]]:
     """Return a matrix factorization and its inputs."""
     model = MatrixFactorization(sizes["users"], sizes["items"], sizes["factors"])
-    return model, lambda one: [mx.nd.array(one[name], dtype="int64") for name in ("user", "item")]
+    return model, lambda batch: [mx.nd.array(batch[name], dtype="int64") for name in ("user", "item")]
 
 
 def wide_and_deep(sizes: Mapping[str, int]) -> tuple[HybridBlock, Callable[..., list[Any]]]:
     """Return a wide-and-deep model and its inputs; its categories are consecutive rows of one table."""
     model = WideAndDeep(sizes["columns"], [sizes["rows"] // sizes["categories"]] * sizes["categories"], sizes["width"],
                         (sizes["hidden"], sizes["hidden"] // 2))
-    return model, lambda one: [_csr(one["columns"], one["values"], sizes["columns"]), mx.nd.array(one["codes"], dtype="int64")]
+    return model, lambda batch: [_csr(batch["columns"], batch["values"], sizes["columns"]),
+                                 mx.nd.array(batch["codes"], dtype="int64")]
 
 
 def language(sizes: Mapping[str, int]) -> tuple[HybridBlock, Callable[..., list[Any]]]:
     """Return a language model, with a projection if ``sizes`` has one, and its inputs."""
     model = LanguageModel(sizes["words"], sizes["width"], sizes["hidden"], sizes["projection"], bool(sizes.get("sparse", 1)))
 
-    def inputs(one: dict[str, Array]) -> list[Any]:
-        target, drawn = np.split(one["classes"], [one["data"].size])
-        return [mx.nd.array(one["data"], dtype="int64"), mx.nd.array(one["classes"], dtype="int64"),
-                mx.nd.array(one["log_expected"][:, None]), accidental_hits(target, drawn)]
+    def inputs(batch: dict[str, Array]) -> list[Any]:
+        target, drawn = np.split(batch["classes"], [batch["data"].size])
+        return [mx.nd.array(batch["data"], dtype="int64"), mx.nd.array(batch["classes"], dtype="int64"),
+                mx.nd.array(batch["log_expected"][:, None]), accidental_hits(target, drawn)]
 
     return model, inputs
 
@@ -171,7 +172,7 @@ MODELS: dict[str, Callable[..., Any]] = {
 
 def fill(parameters: Iterable[Parameter]) -> None:
     """Initialize the parameters, largest first, with the numbers that rivals draw: 0.05 times normal, 0 for vectors."""
-    for number, parameter in enumerate(sorted(parameters, key=lambda one: -int(np.prod(one.shape)))):
+    for number, parameter in enumerate(sorted(parameters, key=lambda candidate: -int(np.prod(candidate.shape)))):
         values: Any = np.zeros(parameter.shape, np.float32)
         if len(parameter.shape) > 1:
             values = np.random.default_rng(number).standard_normal(parameter.shape, np.float32)
@@ -218,11 +219,11 @@ class _Steps:
 
 def steps(path: str, name: str, sparse: str = "sparse") -> Forms:
     """A step with each batch, told apart by the losses, and the bytes of all gradients."""
-    made = _Steps(path, name, sparse == "sparse")
-    parameters = made.model.collect_params().values()
-    return {name: {"": Form(made.run, lambda losses: [float(loss.mean().asscalar()) for loss in losses],
-                            1e3 / len(made.batches))},
-            "gradients": {"": Form(lambda: sum(int(one.grad()._store.nbytes) for one in parameters))}}
+    training = _Steps(path, name, sparse == "sparse")
+    parameters = training.model.collect_params().values()
+    return {name: {"": Form(training.run, lambda losses: [float(loss.mean().asscalar()) for loss in losses],
+                            1e3 / len(training.batches))},
+            "gradients": {"": Form(lambda: sum(int(parameter.grad()._store.nbytes) for parameter in parameters))}}
 
 
 def _write(name: str, sizes: Mapping[str, int], most: int, path: str) -> None:

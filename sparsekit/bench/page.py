@@ -94,5 +94,5 @@ def _traces(path: Path) -> dict[str, Any]:
     from ..profiler import load  # a page without profiles needs no profiler
 
     folder = path.with_suffix("")
-    found = {name: folder / f"{name}.npz" for name in LABELS}
-    return {LABELS[name]: load(trace).tables for name, trace in found.items() if trace.is_file()}
+    traces = {name: folder / f"{name}.npz" for name in LABELS}
+    return {LABELS[name]: load(trace).tables for name, trace in traces.items() if trace.is_file()}

@@ -54,9 +54,9 @@ class Data(NamedTuple):
         """
         user, item = np.divmod(keys, self.items)
         other = self.keys[random.integers(self.keys.size, size=keys.size)] % self.items
-        found = user * self.items + other
-        place = np.searchsorted(self.keys, found)
-        has = self.keys[np.minimum(place, self.keys.size - 1)] == found
+        drawn_keys = user * self.items + other
+        place = np.searchsorted(self.keys, drawn_keys)
+        has = self.keys[np.minimum(place, self.keys.size - 1)] == drawn_keys
         kept: Array = np.stack([user, item, other], axis=1)[~has]
         return kept
 
@@ -68,8 +68,8 @@ def _data() -> Data:
     keys = np.sort(rows.row.astype(np.int64) * items + rows.col)
     random = np.random.default_rng(0)
     testing = random.random(keys.size) < TEST_SHARE
-    whole = Data(users, items, keys, keys, keys)  # an item of the other part is none that the user does not have
-    test = whole.drawn(random, keys[testing])
+    both_parts = Data(users, items, keys, keys, keys)  # an item of the other part is none that the user does not have
+    test = both_parts.drawn(random, keys[testing])
     return Data(users, items, keys[~testing], test, np.ones(len(test), bool))
 
 
@@ -88,8 +88,8 @@ class _Preferences(gluon.HybridBlock):
         products = F.broadcast_mul(self.item(pair), F.expand_dims(self.user(user), axis=1))
         scores = F.sum(products, axis=2) + F.reshape(self.bias(pair), shape=(-1, 2))
         better, worse = F.slice_axis(scores, axis=1, begin=0, end=1), F.slice_axis(scores, axis=1, begin=1, end=2)
-        found: Tensor = F.reshape(better - worse, shape=(-1,))
-        return found
+        apart: Tensor = F.reshape(better - worse, shape=(-1,))
+        return apart
 
 
 class _Recommender:
@@ -130,7 +130,7 @@ def measure(session: Session) -> None:
     ways = {"sparsekit": own, **rivals(session, "ranking", lambda: {
         "users": data.users, "items": data.items, "factors": FACTORS, "keys": data.keys, "test": data.test_rows},
         (0.01, 0.03, 0.1, 0.3))}
-    what = f"{data.keys.size:,} pairs of {data.users:,} paragraphs and {data.items:,} words, {FACTORS} factors"
+    title = f"{data.keys.size:,} pairs of {data.users:,} paragraphs and {data.items:,} words, {FACTORS} factors"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LazyUpdateWarning)  # of unused rows, as in implicit
-        compare(session, ways, data, QUICK_PASSES if session.quick else PASSES, what, "a share in order")
+        compare(session, ways, data, QUICK_PASSES if session.quick else PASSES, title, "a share in order")

@@ -133,8 +133,8 @@ class Around(NamedTuple):
     @property
     def parts(self) -> Mapping[str, Any]:
         """The arrays of the row."""
-        found: Mapping[str, Any] = np.load(self.path)
-        return found
+        stored: Mapping[str, Any] = np.load(self.path)
+        return stored
 
 
 def run_rows(session: Session, rows: Sequence[Row]) -> None:
@@ -143,8 +143,8 @@ def run_rows(session: Session, rows: Sequence[Row]) -> None:
         path = str(session.folder / "data.npz")
         facts = dict((row.write(path) if row.write else None) or {})
         with ExitStack() as stack:
-            workers = {name: stack.enter_context(start_own(one.settings, one.python)) for name, one in row.own.items()}
-            words = {name: (row.case, *one.words) for name, one in row.own.items()}
+            workers = {name: stack.enter_context(start_own(who.settings, who.python)) for name, who in row.own.items()}
+            words = {name: (row.case, *who.words) for name, who in row.own.items()}
             others = {}
             for name, worker in (start_rivals(session.rivals, stack, row.rivals) if row.rivals else {}).items():
                 info = worker.ask("info")
@@ -155,8 +155,8 @@ def run_rows(session: Session, rows: Sequence[Row]) -> None:
                 _load(row, workers, others, words, path + row.smaller)
                 before = {name: worker.ask("peak") for name, worker in {**workers, **others}.items()}
             loaded = _load(row, workers, others, words, path)
-            session.report.notes += [f"{name} cannot do {what}: {why}" for name, answer in loaded.items()
-                                     for what, why in answer["failed"].items()]
+            session.report.notes += [f"{name} cannot do {operation}: {why}" for name, answer in loaded.items()
+                                     for operation, why in answer["failed"].items()]
             forms: dict[str, Totals] = {name: answer["forms"] for name, answer in loaded.items()}
             check(row, forms, path)
             for table in row.tables:
@@ -173,8 +173,8 @@ def _load(row: Row, own: Mapping[str, Worker], others: Mapping[str, Worker], wor
 def check(row: Row, forms: Mapping[str, Totals], path: str = "") -> None:
     """Raise ``SparsekitError`` if a process computes another result than the first, or the first than the oracle."""
     first, *_ = forms.values()
-    for operation, found in first.items():
-        expected = next(iter(found.values()))
+    for operation, forms_of_own in first.items():
+        expected = next(iter(forms_of_own.values()))
         right = row.oracle(operation, np.load(path)) if row.oracle else None
         if right is not None and not np.allclose(right, expected, row.rtol, row.atol * abs(right[-1])):
             raise SparsekitError(f"sparsekit returns {expected} for {operation}, numpy and scipy {list(right)}.",

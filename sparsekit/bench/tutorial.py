@@ -102,8 +102,8 @@ class Network:
                 loss = self.loss(self.model(batch[0]), batch[1])
             loss.backward()
             self.trainer.step(batch[0].shape[0])
-        found: NDArray = loss
-        return found
+        computed: NDArray = loss
+        return computed
 
     def gradient_bytes(self) -> int:
         """Return the bytes of the gradient of the first weight."""
@@ -114,13 +114,13 @@ def batches_of(path: str, ctx: Context | None = None) -> tuple[int, list[tuple[C
     """Return the number of features and the batches of a file that ``write_data`` wrote."""
     with np.load(path) as stored:
         parts = {name: stored[name] for name in stored.files}
-    features, size, indptr, found = int(parts["features"]), int(parts["batch_size"]), parts["indptr"], []
+    features, size, indptr, batches = int(parts["features"]), int(parts["batch_size"]), parts["indptr"], []
     for start in range(0, len(indptr) - 1, size):
         low, high = indptr[start], indptr[start + size]
         components = parts["data"][low:high], parts["indices"][low:high], indptr[start : start + size + 1] - low
-        found.append((mx.nd.sparse.csr_matrix(components, shape=(size, features), ctx=ctx),
-                      mx.nd.array(parts["label"][start : start + size], ctx=ctx)))
-    return features, found
+        batches.append((mx.nd.sparse.csr_matrix(components, shape=(size, features), ctx=ctx),
+                        mx.nd.array(parts["label"][start : start + size], ctx=ctx)))
+    return features, batches
 
 
 def epoch(path: str, *words: str) -> Forms:
@@ -142,11 +142,11 @@ def epoch(path: str, *words: str) -> Forms:
 
         return Form(run, lambda loss: [float(loss.mean().asscalar())], 1e3 if here else 1e6)
 
-    found = {name: trained(batches, how) for name, how in parsed.items()}
+    forms = {name: trained(batches, how) for name, how in parsed.items()}
     if not here:
-        return {"epoch": found}
+        return {"epoch": forms}
     text = _Text(path, features, batches[0][0].shape[0])
-    return {"epoch": {"": trained(text, "eager"), **found, "reading alone": Form(lambda: sum(1 for _ in text))}}
+    return {"epoch": {"": trained(text, "eager"), **forms, "reading alone": Form(lambda: sum(1 for _ in text))}}
 
 
 class _Text:
@@ -197,16 +197,16 @@ def embedding(path: str, rows: str, width: str, batch: str, sparse: str) -> Form
     torch.manual_seed(0)
     torch.set_num_threads(2)
     table = torch.nn.Embedding(int(rows), int(width), sparse=sparse == "sparse")
-    rest = torch.nn.Sequential(torch.nn.Linear(int(width), 128), torch.nn.ReLU(), torch.nn.Linear(128, 20))
-    loss, made = torch.nn.CrossEntropyLoss(), torch.optim
+    dense = torch.nn.Sequential(torch.nn.Linear(int(width), 128), torch.nn.ReLU(), torch.nn.Linear(128, 20))
+    loss, optim = torch.nn.CrossEntropyLoss(), torch.optim
     tokens, labels = torch.randint(0, int(rows), (int(batch), 40)), torch.randint(0, 20, (int(batch),))
-    optimizers = ([made.SparseAdam(table.parameters()), made.Adam(rest.parameters())] if sparse == "sparse"
-                  else [made.Adam([*table.parameters(), *rest.parameters()])])
+    optimizers = ([optim.SparseAdam(table.parameters()), optim.Adam(dense.parameters())] if sparse == "sparse"
+                  else [optim.Adam([*table.parameters(), *dense.parameters()])])
 
     def train() -> None:
         for optimizer in optimizers:
             optimizer.zero_grad()
-        loss(rest(table(tokens).mean(1)), labels).backward()
+        loss(dense(table(tokens).mean(1)), labels).backward()
         for optimizer in optimizers:
             optimizer.step()
 

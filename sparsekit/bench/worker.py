@@ -52,11 +52,11 @@ class Form(NamedTuple):
 Forms = dict[str, dict[str, Form]]
 
 
-def _torch_profiler(**more: bool) -> AbstractContextManager[object]:
+def _torch_profiler(**options: bool) -> AbstractContextManager[object]:
     from torch import profiler  # type: ignore[import-not-found, unused-ignore]
 
-    found: AbstractContextManager[object] = profiler.profile(activities=[profiler.ProfilerActivity.CPU], **more)
-    return found
+    torch_profiler: AbstractContextManager[object] = profiler.profile(activities=[profiler.ProfilerActivity.CPU], **options)
+    return torch_profiler
 
 
 #: What may watch a measurement.
@@ -80,11 +80,12 @@ class Worker:
         """Set up a case, run each form once, and return the numbers of its results."""
         self.forms = {}  # frees the last case before the next is set up
         module, _, function = case.partition(":")
-        made = getattr(importlib.import_module(f"sparsekit.bench.{module}"), function)(path, *words)
+        forms_of_case = getattr(importlib.import_module(f"sparsekit.bench.{module}"), function)(path, *words)
         self._cuda = importlib.import_module("cupy").cuda if "gpu" in words else None
-        self.forms = made
+        self.forms = forms_of_case
         return {"failed": {}, "forms": {operation: {name: [float(number) for number in form.total(form.run())]
-                                                    for name, form in forms.items()} for operation, forms in made.items()}}
+                                                    for name, form in forms.items()}
+                                        for operation, forms in forms_of_case.items()}}
 
     def time(self, operation: str, name: str = "") -> float:
         """Measure a form: one call if it takes long enough, else the median of three runs of ``LONG_ENOUGH`` seconds."""

@@ -6,7 +6,8 @@ A module that lacks a name asks ``find``, and Python asks ``spec`` for a module 
   in; ``name=other`` is a name that is ``other`` there.  A module with a file has these names beside its own.
 - ``absent`` lists what is not here by kind: what it is, what to use instead, and patterns of full names.
 
-``tests/old_names.py`` fills the first part from MXNet's own tree, and writes the list in ``DIFFERENCES.md``.
+``tests/test_names.py`` compares the first part with MXNet's own tree; ``tests/old_names.py`` writes the list in
+``DIFFERENCES.md``.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ def wrap_as(store: Store, layout: Layout) -> ArrayObject:
     return array
 
 
-def require_arrays(values: Iterable[object], what: str) -> None:  # object: what a user gave, which is checked
+def require_arrays(values: Iterable[object], subject: str) -> None:  # object: what a user gave, which is checked
     """Raise ``DTypeError`` unless every value is an array of this library, or a buffer that stands for one while tracing."""
     for value in values:
         if not hasattr(value, "_check_traced"):
-            raise DTypeError(f"{what} is a {type(value).__name__}, not an NDArray.", hint="make one with mx.nd.array(…).")
+            raise DTypeError(f"{subject} is a {type(value).__name__}, not an NDArray.", hint="make one with mx.nd.array(…).")

@@ -168,7 +168,7 @@ class CachedOp:
                 seen.update(*[step.outputs for step in self.steps])
         kept = seen | (self.whole.program.read if self.whole else set())
         self.forward = self._have_room(Program("forward", self.ctx, self.steps, tracer.specs, seen, kept))
-        self._gone = self.forward.made - kept
+        self._gone = self.forward.written - kept
         self.reached = self.whole.program.gradients if self.whole else tracer.buffers
 
     def _backward(self, arrived: _Arrived) -> _Backward:
@@ -490,7 +490,7 @@ class CachedOp:
 
     def _lowered(self, program: Program, examples: Slots, buffers: Buffers) -> Lowered:
         """The rows of a pass, which write gradients to the buffers that there are."""
-        number_of = {slot: number for slot, number in numbered(program.gradients).items() if slot in program.made}
+        number_of = {slot: number for slot, number in numbered(program.gradients).items() if slot in program.written}
         targets = [slot for slot, number in number_of.items()
                    if number < len(buffers) and (buffer := buffers[number]) is not None
                    and isinstance(buffer._store, np.ndarray) and isinstance(examples[slot], np.ndarray)]
@@ -578,6 +578,6 @@ def _own(store: Store, workspace: Workspace) -> Store:
 def copied_from_table(store: Store) -> Store:
     """A copy of a store that lies in memory of a table, for which ``why_dense()`` has the same answer."""
     duplicate = store.copy()
-    if hooks.made and isinstance(store, np.ndarray) and isinstance(duplicate, np.ndarray):
+    if hooks.densified and isinstance(store, np.ndarray) and isinstance(duplicate, np.ndarray):
         hooks.flowed(store, duplicate)
     return duplicate

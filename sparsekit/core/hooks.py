@@ -69,12 +69,12 @@ __all__ = [
     "assign",
     "caller",
     "copied",
+    "densified",
     "flowed",
     "ignore_fp_errors",
     "inner",
     "interrupts",
     "ledger",
-    "made",
     "made_from",
     "note_made",
     "owned",
@@ -390,7 +390,7 @@ device_work = DeviceTimes()
 ledger: collections.deque[Densification] = collections.deque(maxlen=10_000)
 
 #: Dense stores that were made of sparse ones, as long as they live: id of the store -> (weak reference, record).
-made: dict[int, tuple[weakref.ref[Array], Densification]] = {}
+densified: dict[int, tuple[weakref.ref[Array], Densification]] = {}
 
 #: The latest recording, whose ``origin_of(store)`` returns where a store came from, or None; None before the first.
 #: Any: the profiler's class of a recording, a layer above.
@@ -414,7 +414,7 @@ def note_made(store: Array, record: Densification) -> None:
     key = id(store)
     try:
         # As in ``assign``: no Python code runs when the store dies.
-        made[key] = (weakref.ref(store, functools.partial(made.pop, key)), record)
+        densified[key] = (weakref.ref(store, functools.partial(densified.pop, key)), record)
     except TypeError:  # cupy's arrays of some versions take no weak reference
         return
 
@@ -422,7 +422,7 @@ def note_made(store: Array, record: Densification) -> None:
 def made_from(store: Store | None) -> Densification | None:
     """The latest record of what made this dense store, or the memory that it is a view of, of a sparse one."""
     while store is not None:
-        entry = made.get(id(store))
+        entry = densified.get(id(store))
         if entry is not None and entry[0]() is store:
             return entry[1]
         store = getattr(store, "base", None)
@@ -431,7 +431,7 @@ def made_from(store: Store | None) -> Densification | None:
 
 def flowed(source: Array, target: Array) -> None:
     """Note that values of a dense store were copied to another one without an operator, for ``why_dense()``."""
-    record = made_from(source) if made else None
+    record = made_from(source) if densified else None
     if record is not None:
         note_made(target, record)
     if sink is not None:

@@ -18,13 +18,13 @@ __all__ = ["check", "notice"]
 _told: set[tuple[str, str]] = set()
 
 
-def notice(what: str, problem: str, hint: str, error: type[SparsekitError] = RowIndexError) -> None:
+def notice(function: str, problem: str, hint: str, error: type[SparsekitError] = RowIndexError) -> None:
     """Warn, or raise, as ``config.indices`` says, about numbers that were changed to fit.
 
     Parameters
     ----------
-    what : str
-        The function that changes them.  The warning is given once for each ``what`` and line of the user.
+    function : str
+        The function that changes them.  The warning is given once for each ``function`` and line of the user.
     problem : str
         The whole sentence, without the full stop.
     hint : str
@@ -42,14 +42,14 @@ def notice(what: str, problem: str, hint: str, error: type[SparsekitError] = Row
     if config.indices == "error":
         raise error(f"{problem}, and config.indices is 'error'.", hint=hint)
     line = hooks.user_line()
-    if (what, line) in _told:
+    if (function, line) in _told:
         return
-    _told.add((what, line))
+    _told.add((function, line))
     warn_user(f"{line}: {problem}. {hint[0].upper()}{hint[1:]} (Shown once per line; sparsekit.config.indices = 'error' "
                   f"raises an error here, 'allow' is silent.)", IndexWarning)
 
 
-def check(values: ArrayObject | Array, size: int, what: str, axis: str, hint: str) -> None:
+def check(values: ArrayObject | Array, size: int, function: str, axis: str, hint: str) -> None:
     """Warn or raise if one of the numbers is outside ``0 … size - 1``; one pass over them.
 
     Parameters
@@ -57,7 +57,7 @@ def check(values: ArrayObject | Array, size: int, what: str, axis: str, hint: st
     values : NDArray or numpy.ndarray
         Numbers of any element type.  Those of a GPU are looked at under ``config.indices = "error"`` only, because
         reading them waits for the device.  Traced arrays have no values, so that nothing is checked.
-    what : str
+    function : str
         The function and the argument that they are: ``"SoftmaxCrossEntropyLoss: the label"``.
     axis : str
         What they are numbers of: ``"classes"``.
@@ -72,4 +72,4 @@ def check(values: ArrayObject | Array, size: int, what: str, axis: str, hint: st
     low, high = numbers.min().item(), numbers.max().item()
     if low >= 0 and high < size:
         return
-    notice(what, f"{what} {high if not high < size else low} is outside the {size} {axis} and is clipped", hint)
+    notice(function, f"{function} {high if not high < size else low} is outside the {size} {axis} and is clipped", hint)

@@ -481,21 +481,21 @@ class Op:
         """Whether a call with these attributes draws random numbers, in training or in prediction."""
         return self.random(attrs, training) if callable(self.random) else self.random
 
-    def gradients(self, F: ArrayFunctions, given: ArrayObject | Sequence[ArrayObject | None],
+    def gradients(self, F: ArrayFunctions, out_gradients: ArrayObject | Sequence[ArrayObject | None],
                   inputs: Sequence[ArrayObject | None] | None, out: ArrayObject | Sequence[ArrayObject] | None, attrs: Attrs,
                   want: list[Want | None]) -> Sequence[ArrayObject | None]:
         """Run the gradient rule: one gradient for each input; ``inputs`` is None if the rule needs none."""
         rule: Any = self.gradient_function  # Any: both callers ask first whether there is one
         count = len(want)
         if self.variadic:
-            result = rule(F, given, inputs or [None] * count, out, attrs, want)
+            result = rule(F, out_gradients, inputs or [None] * count, out, attrs, want)
         else:
             absent = len(self.inputs) - count
             if inputs is None:
                 inputs = (None,) * (count + absent)
             elif absent:
                 inputs = (*inputs, *(None,) * absent)
-            result = rule(F, given, *inputs, out, attrs, want + [None] * absent if absent else want)
+            result = rule(F, out_gradients, *inputs, out, attrs, want + [None] * absent if absent else want)
         return result if type(result) is tuple or type(result) is list else (result,)
 
     def _changed(self) -> None:

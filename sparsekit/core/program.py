@@ -115,7 +115,7 @@ class Program:
         self.account: Account | None = None
 
     @property
-    def made(self) -> set[int]:
+    def written(self) -> set[int]:
         """The slots that its steps write."""
         return {slot for step in self.steps for slot in step.outputs}
 
@@ -138,7 +138,7 @@ class Program:
 
 def lifetimes(program: Program) -> list[tuple[int, ...]]:
     """For each step the large stores, of those that the program makes, that nothing reads afterwards."""
-    seen, written = set(program.kept), program.made
+    seen, written = set(program.kept), program.written
     released = []
     for step in reversed(program.steps):
         last = {slot for slot in (*step.inputs, *step.outputs)

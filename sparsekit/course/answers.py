@@ -37,10 +37,10 @@ def parse(text: str, unit: str = "") -> tuple[float | None, str]:
 
     Accepts ``"1,000"``, ``"1e3"``, ``"1000 MB"`` and, if the unit is one of bytes or time, other units of bytes or time.
     """
-    found = _NUMBER.fullmatch(text.strip())
-    if not found or len(text) > 80:
+    match = _NUMBER.fullmatch(text.strip())
+    if not match or len(text) > 80:
         return None, "That is not a number. Write digits, such as 0.5, 1,000 or 1e6."
-    value, written = float(re.sub(r"[ ,_'\u2009\u202f]", "", found[1])), found[2].strip()
+    value, written = float(re.sub(r"[ ,_'\u2009\u202f]", "", match[1])), match[2].strip()
     if not math.isfinite(value):
         return None, "That number is too large."
     if not written or written.casefold() == unit.casefold():
@@ -67,9 +67,9 @@ def quantity(value: float, unit: str = "") -> str:
     return f"{written} {unit}".strip()
 
 
-def near(one: float, other: float, within: float) -> bool:
+def near(guess: float, other: float, within: float) -> bool:
     """Return whether two numbers differ by at most a share ``within`` of the second."""
-    return abs(one - other) <= within * abs(other) + 1e-12 * abs(other)
+    return abs(guess - other) <= within * abs(other) + 1e-12 * abs(other)
 
 
 def compare(guess: float, value: float, unit: str = "", wrong: Mapping[float, str] | None = None, within: float = 0.1) -> Verdict:
@@ -124,34 +124,34 @@ def compare_choice(guess: str, value: str, wrong: Mapping[str, str] | None = Non
 # ---- answers to exercises
 
 
-def difference(got: object, wanted: object, what: str, unit: str, within: float, wrong: Mapping[Any, str]) -> str:
+def difference(got: object, wanted: object, subject: str, unit: str, within: float, wrong: Mapping[Any, str]) -> str:
     """Describe the first difference between two values, or return "" if there is none; parameters as ``Task.equal``."""
     for value, why in wrong.items():
         if _same(got, value) and not _same(got, wanted):
-            return f"{what} is {_short(got)}: {why}"
+            return f"{subject} is {_short(got)}: {why}"
     if hasattr(wanted, "shape") and getattr(wanted, "shape", None) != ():
-        return _arrays(got, wanted, what, within)
+        return _arrays(got, wanted, subject, within)
     if not _number(wanted):
-        return _plain(got, wanted, what)
+        return _plain(got, wanted, subject)
     if not _number(got):
-        return f"{what} is {_short(got)}, of type {type(got).__name__}; a number is expected"
+        return f"{subject} is {_short(got)}, of type {type(got).__name__}; a number is expected"
     if not math.isfinite(float(got)):
-        return f"{what} is {got}, which is not a finite number"
+        return f"{subject} is {got}, which is not a finite number"
     verdict = compare(float(got), float(wanted), unit, {}, within)
     direction = "too much" if float(got) > float(wanted) else "too little"
     misconception = verdict.words.partition(". ")[2]  # the first sentence names the right value
-    return "" if verdict.right else f"{what} is not {_short(got)}: that is {direction}{misconception and f'. {misconception}'}"
+    return "" if verdict.right else f"{subject} is not {_short(got)}: that is {direction}{misconception and f'. {misconception}'}"
 
 
 def _number(value: object) -> TypeGuard[float]:
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
 
 
-def _same(one: object, other: object) -> bool:
+def _same(answer: object, other: object) -> bool:
     try:
-        if _number(one) and _number(other):
-            return math.isclose(float(one), float(other), rel_tol=1e-6)
-        return bool(type(one) is type(other) and one == other)
+        if _number(answer) and _number(other):
+            return math.isclose(float(answer), float(other), rel_tol=1e-6)
+        return bool(type(answer) is type(other) and answer == other)
     except (TypeError, ValueError, OverflowError):
         return False
 
@@ -161,35 +161,35 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:60] + "…"
 
 
-def _plain(got: object, wanted: object, what: str) -> str:
+def _plain(got: object, wanted: object, subject: str) -> str:
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         if not isinstance(got, Sequence) or isinstance(got, str):
-            return f"{what} is {_short(got)}, of type {type(got).__name__}; a {type(wanted).__name__} is expected"
+            return f"{subject} is {_short(got)}, of type {type(got).__name__}; a {type(wanted).__name__} is expected"
         if len(got) != len(wanted):
-            return f"{what} has {len(got)} entries, not {len(wanted)}"
-        places = [i for i, (one, other) in enumerate(zip(got, wanted, strict=True)) if one != other]
-        return f"entry {places[0]} of {what}, {_short(got[places[0]])}, is not right" if places else ""
+            return f"{subject} has {len(got)} entries, not {len(wanted)}"
+        places = [i for i, (entry, other) in enumerate(zip(got, wanted, strict=True)) if entry != other]
+        return f"entry {places[0]} of {subject}, {_short(got[places[0]])}, is not right" if places else ""
     if type(got) is not type(wanted):
-        return f"{what} is {_short(got)}, of type {type(got).__name__}; {type(wanted).__name__} is expected"
-    return "" if got == wanted else f"{what} is not {_short(got)}"
+        return f"{subject} is {_short(got)}, of type {type(got).__name__}; {type(wanted).__name__} is expected"
+    return "" if got == wanted else f"{subject} is not {_short(got)}"
 
 
 def _numpy(array: object) -> Array:
     return array.asnumpy() if hasattr(array, "asnumpy") else np.asarray(array)
 
 
-def _arrays(got: Any, wanted: Any, what: str, within: float) -> str:
+def _arrays(got: Any, wanted: Any, subject: str, within: float) -> str:
     kind = getattr(wanted, "stype", None)
     if not hasattr(got, "shape"):
-        return f"{what} is {_short(got)}, of type {type(got).__name__}; an array is expected"
+        return f"{subject} is {_short(got)}, of type {type(got).__name__}; an array is expected"
     if kind is not None and getattr(got, "stype", "default") != kind:
-        return f"{what} has the storage type {getattr(got, 'stype', 'default')!r}, not {kind!r}"
+        return f"{subject} has the storage type {getattr(got, 'stype', 'default')!r}, not {kind!r}"
     if tuple(got.shape) != tuple(wanted.shape):
-        return f"{what} has the shape {tuple(got.shape)}, not {tuple(wanted.shape)}"
-    found, expected = _numpy(got), _numpy(wanted)
-    places = np.argwhere(~np.isclose(found, expected, rtol=max(within, 1e-5), atol=1e-6))
+        return f"{subject} has the shape {tuple(got.shape)}, not {tuple(wanted.shape)}"
+    values, expected = _numpy(got), _numpy(wanted)
+    places = np.argwhere(~np.isclose(values, expected, rtol=max(within, 1e-5), atol=1e-6))
     if not len(places):
         return ""
     place = tuple(int(axis) for axis in places[0])
-    count = f"{len(places)} of {found.size} values differ" if len(places) > 1 else "one value differs"
-    return f"{what} is {found[place]:g} at {list(place)}, where {expected[place]:g} is expected ({count})"
+    count = f"{len(places)} of {values.size} values differ" if len(places) > 1 else "one value differs"
+    return f"{subject} is {values[place]:g} at {list(place)}, where {expected[place]:g} is expected ({count})"

@@ -215,9 +215,9 @@ def grade(train: Program, seed: int | None = None) -> Certificate:
         raise UnknownNameError(f"grade() needs a function of one task, got {train!r}.", hint="pass train, not train(task).")
     seed = secrets.randbelow(10**6) if seed is None else whole("seed", seed)
     mine, yours = task(seed), task(seed)   # one for each, in case a program changes its arrays
-    wanted, found = _run(given, mine), _run(train, yours)
+    wanted, got = _run(given, mine), _run(train, yours)
     times = compare({"given": lambda: given(mine), "yours": lambda: train(yours)}, ROUNDS, confidence=CONFIDENCE, profile=False)
-    return Certificate(seed, [_same(wanted, found), *_bytes(wanted.profile, found.profile, yours.budget), _time(times)])
+    return Certificate(seed, [_same(wanted, got), *_bytes(wanted.profile, got.profile, yours.budget), _time(times)])
 
 
 class _Run(NamedTuple):
@@ -238,9 +238,9 @@ def _run(program: Program, task: Task) -> _Run:
         raise UnknownNameError(f"train(task) must return a list of losses and an array of scores, got {type(result).__name__}.",
                                hint="return losses, scores, as capstone.given does.") from error
 
-def _same(wanted: _Run, found: _Run) -> Row:
+def _same(wanted: _Run, of_program: _Run) -> Row:
     required = f"the same losses and scores, within {WITHIN:.1%}"
-    for name, right, got in (("losses", wanted.losses, found.losses), ("scores", wanted.scores, found.scores)):
+    for name, right, got in (("losses", wanted.losses, of_program.losses), ("scores", wanted.scores, of_program.scores)):
         if right.shape != got.shape:
             return Row(required, f"{name} have the shape {got.shape}, but must have {right.shape}", False)
         apart = float(np.max(np.abs(got - right)) / np.max(np.abs(right)))
@@ -249,13 +249,13 @@ def _same(wanted: _Run, found: _Run) -> Row:
     return Row(required, "equal", True)
 
 
-def _bytes(wanted: Profile, found: Profile, budget: int) -> list[Row]:
+def _bytes(wanted: Profile, profile: Profile, budget: int) -> list[Row]:
     limit = int(MOVED * _moved(wanted))
-    rows = [("no implicit conversion to dense", lambda: expect(found).no_densify(), f"{found.densified} happened"),
-            (f"a peak below {format_bytes(budget)}", lambda: expect(found).peak_below(budget),
-             f"{format_bytes(found.memory['peak_bytes'])}; the given program {format_bytes(wanted.memory['peak_bytes'])}"),
+    rows = [("no implicit conversion to dense", lambda: expect(profile).no_densify(), f"{profile.densified} happened"),
+            (f"a peak below {format_bytes(budget)}", lambda: expect(profile).peak_below(budget),
+             f"{format_bytes(profile.memory['peak_bytes'])}; the given program {format_bytes(wanted.memory['peak_bytes'])}"),
             (f"less than {format_bytes(limit)} moved, {MOVED:.0%} of the given program's",
-             lambda: expect(found).bytes_moved_below(limit), format_bytes(_moved(found)))]
+             lambda: expect(profile).bytes_moved_below(limit), format_bytes(_moved(profile)))]
     return [Row(required, said, _holds(contract)) for required, contract, said in rows]
 
 

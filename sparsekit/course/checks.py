@@ -102,17 +102,17 @@ def _module_rows(task: Task, count: int, batch: CSRNDArray, gradient: RowSparseN
 @_checks("touched_rows")
 def _touched_rows(task: Task, touched_rows: Arrays) -> None:
     batch = np.array([[5, 2], [5, 9]])
-    found = touched_rows(batch)
-    task.expect(found is not None, RETURNS_NOTHING)
-    task.expect(len(found) != 4, "word 5 occurs twice and has one row, so there are 3 rows, not 4")
-    task.expect(list(found) == sorted(found), "the rows are not in ascending order")
-    task.equal(np.asarray(found), np.array([2, 5, 9]), "touched_rows([[5, 2], [5, 9]])")
+    rows = touched_rows(batch)
+    task.expect(rows is not None, RETURNS_NOTHING)
+    task.expect(len(rows) != 4, "word 5 occurs twice and has one row, so there are 3 rows, not 4")
+    task.expect(list(rows) == sorted(rows), "the rows are not in ascending order")
+    task.equal(np.asarray(rows), np.array([2, 5, 9]), "touched_rows([[5, 2], [5, 9]])")
     layer = nn.Embedding(12, 2, sparse_grad=True)
     layer.initialize()
     with autograd.record():
         loss = layer(ndarray.array(batch, dtype="int32")).sum()
     loss.backward()
-    task.equal(np.asarray(found), layer.weight.grad().indices.asnumpy(), "your result, compared with the gradient,")
+    task.equal(np.asarray(rows), layer.weight.grad().indices.asnumpy(), "your result, compared with the gradient,")
 
 
 @_checks("billion_words")
@@ -125,11 +125,11 @@ def _billion_words(task: Task, dense_mb: float, sparse_mb: float) -> None:
 
 @_checks("candidate_rows")
 def _candidate_rows(task: Task, candidate_rows: Callable[..., NDArray]) -> None:
-    found = candidate_rows(np.array([7, 3, 7]), np.array([3, 11, 0]))
-    task.expect(hasattr(found, "asnumpy"), f"it returns {type(found).__name__}, but an `mx.nd` array is expected")
-    task.expect(found.shape != (6,), "words 3 and 7 occur twice, but each needs only one row")
-    task.equal(found, ndarray.array([0, 3, 7, 11], dtype="int64"), "candidate_rows([7, 3, 7], [3, 11, 0])")
-    task.expect(found.dtype == np.int64, f"row indices are int64, because {found.dtype} cannot represent all large indices")
+    rows = candidate_rows(np.array([7, 3, 7]), np.array([3, 11, 0]))
+    task.expect(hasattr(rows, "asnumpy"), f"it returns {type(rows).__name__}, but an `mx.nd` array is expected")
+    task.expect(rows.shape != (6,), "words 3 and 7 occur twice, but each needs only one row")
+    task.equal(rows, ndarray.array([0, 3, 7, 11], dtype="int64"), "candidate_rows([7, 3, 7], [3, 11, 0])")
+    task.expect(rows.dtype == np.int64, f"row indices are int64, because {rows.dtype} cannot represent all large indices")
 
 
 @_checks("fm_interactions")
@@ -140,9 +140,9 @@ def _fm_interactions(task: Task, interactions: Numbers) -> None:
     got = interactions(columns, values, vectors)
     task.expect(got is not None, RETURNS_NOTHING)
     task.expect(np.ndim(got) == 0, "it returns a vector: sum over the factors as well")
-    whole = float(((vectors[columns] * values[:, None]).sum(axis=0) ** 2).sum())
+    square_of_sum = float(((vectors[columns] * values[:, None]).sum(axis=0) ** 2).sum())
     task.equal(float(got), float(wanted), "the result", within=1e-4,
-               wrong={whole: "the squares of the single vectors are not subtracted",
+               wrong={square_of_sum: "the squares of the single vectors are not subtracted",
                       2 * float(wanted): "every pair is counted twice: multiply by 0.5"})
 
 
@@ -218,10 +218,10 @@ def _what_fits(task: Task, pair: tuple[str, str]) -> None:
 def _soft_sign(task: Task, declare: Callable[[], Op], sweep: Callable[[Op], None]) -> None:
     op = declare()
     task.expect(isinstance(op, Op), "return the record that `Op` creates")
-    found = {rule.inputs[0] for rule in op.rules}
-    task.expect("default" in found, "there is no row for dense arrays yet")
-    task.expect({"csr", "row_sparse"} <= found,
-                f"there are rows for {', '.join(sorted(found))}; zero stays zero, so add rows for csr and row_sparse")
+    stypes = {rule.inputs[0] for rule in op.rules}
+    task.expect("default" in stypes, "there is no row for dense arrays yet")
+    task.expect({"csr", "row_sparse"} <= stypes,
+                f"there are rows for {', '.join(sorted(stypes))}; zero stays zero, so add rows for csr and row_sparse")
     task.expect(op.gradient_function is not None, "it has no gradient yet")
     sweep(op)
     values = ndarray.array([-1.0, 0.0, 3.0])

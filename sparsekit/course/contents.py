@@ -16,8 +16,8 @@ FILE = Path(__file__).with_name("contents.json")
 @cache
 def contents() -> dict[str, dict[str, list[str]]]:
     """Return the names of all predictions and exercises: ``{notebook: {"predict": [...], "exercise": [...]}}``."""
-    found: dict[str, dict[str, list[str]]] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+    listed: dict[str, dict[str, list[str]]] = json.loads(FILE.read_text(encoding="utf-8"))
+    return listed
 
 
 @cache

@@ -45,10 +45,10 @@ def million_rows(text: str | None = None, rows: int = 1_000_000) -> MillionRows:
     --------
     >>> mx.million_rows("the cat sat on the mat")      # doctest: +SKIP
     """
-    found = measured(text, rows)
+    touched = measured(text, rows)
     from .flood_view import MillionRows
 
-    return MillionRows(found)
+    return MillionRows(touched)
 
 
 def million_rows_figure(text: str | None = None, rows: int = 1_000_000) -> Figure:

@@ -27,7 +27,7 @@ class MillionRows(LiveFigure):
 
     Parameters
     ----------
-    found : Touched
+    touched : Touched
     """
 
     kept = "the picture and the table of its first text"
@@ -35,17 +35,17 @@ class MillionRows(LiveFigure):
     _css = style_sheet() + (_STATIC / "flood.css").read_text(encoding="utf-8")
     data = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, found: Touched) -> None:
-        self.found = found
-        super().__init__(figure_of(found))
-        self.data = _sent(found, 0, film=True)
+    def __init__(self, touched: Touched) -> None:
+        self.touched = touched
+        super().__init__(figure_of(touched))
+        self.data = _sent(touched, 0, film=True)
 
     def answer(self, message: object) -> None:  # object: a page may send anything
         """Compute the gradients of another text or number of rows, or tell of a row."""
         asked = message if isinstance(message, Mapping) else {}
         try:
             if asked.get("ask") == "text":
-                rows = min(max(int(number(asked.get("rows"), self.found.rows)), LEAST_ROWS), MOST_ROWS)
+                rows = min(max(int(number(asked.get("rows"), self.touched.rows)), LEAST_ROWS), MOST_ROWS)
                 self._show(measured(str(asked.get("text", ""))[:MOST_LETTERS], rows), bool(asked.get("film")))
             elif asked.get("ask") == "row":
                 self.details = ""  # a page that has closed it hears of the same row again
@@ -56,35 +56,35 @@ class MillionRows(LiveFigure):
             self.data = {**self.data, "error": f"{type(error).__name__}: {error}"}
         self.answered += 1
 
-    def _show(self, found: Touched, film: bool) -> None:
-        self.found, self.figure = found, figure_of(found)
+    def _show(self, touched: Touched, film: bool) -> None:
+        self.touched, self.figure = touched, figure_of(touched)
         with self.hold_sync():
-            self.table, self.data, self.details = self.figure.table.folded, _sent(found, self.answered, film), ""
+            self.table, self.data, self.details = self.figure.table.folded, _sent(touched, self.answered, film), ""
 
     def _told(self, row: int) -> list[str | dict[str, str] | Drawing]:
         """A row of the row-sparse gradient in the inspector."""
-        found = self.found
-        stored = found.stored
+        touched = self.touched
+        stored = touched.stored
         if row not in stored:
             return [f"Row {row:,} is not stored: no word of the text has it."]
         place = stored.index(row)
-        words = [f"“{word}”" for word, at in found.words.items() if at == row]
-        of_row = {"words of this row": " and ".join(words), "row": f"{row:,} of {found.rows:,}",
+        words = [f"“{word}”" for word, at in touched.words.items() if at == row]
+        of_row = {"words of this row": " and ".join(words), "row": f"{row:,} of {touched.rows:,}",
                   "found by": f"indices[{place}] = {row:,}: its values are data[{place}]",
-                  "bytes": f"{UNITS} values and one index, {format_bytes(found.gradient.nbytes / len(stored))}",
-                  "values": f"{found.gradient.data[place].asnumpy()[0]:g}: how often the text has these words"}  # fmt: skip
-        inspected = array_figure(found.gradient, "The row-sparse gradient").interaction
+                  "bytes": f"{UNITS} values and one index, {format_bytes(touched.gradient.nbytes / len(stored))}",
+                  "values": f"{touched.gradient.data[place].asnumpy()[0]:g}: how often the text has these words"}  # fmt: skip
+        inspected = array_figure(touched.gradient, "The row-sparse gradient").interaction
         drawn = inspected.draw(None, {"place": place * UNITS}) if inspected.draw else None
         return [of_row, *([drawn] if drawn else [])]
 
 
-def _sent(found: Touched, answered: int, film: bool) -> dict[str, Any]:
+def _sent(touched: Touched, answered: int, film: bool) -> dict[str, Any]:
     """The data of the page: numbers, words and places; ``answered`` makes the data of each answer a change.
 
     ``film`` says whether the page plays it from its beginning.
     """
-    words, stored = dict(list(found.words.items())[:MOST_SHOWN]), found.stored
-    return {"title": found.title, "text": found.text, "rows": found.rows, "units": UNITS, "made": found.made,
+    words, stored = dict(list(touched.words.items())[:MOST_SHOWN]), touched.stored
+    return {"title": touched.title, "text": touched.text, "rows": touched.rows, "units": UNITS, "made": touched.made,
             "words": list(words), "places": list(words.values()), "stored": stored[:MOST_SHOWN],
-            "count": len(stored), "stored_bytes": found.gradient.nbytes, "dense_bytes": found.dense_bytes, "error": "",
+            "count": len(stored), "stored_bytes": touched.gradient.nbytes, "dense_bytes": touched.dense_bytes, "error": "",
             "answered": answered, "film": film}  # fmt: skip

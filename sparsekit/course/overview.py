@@ -42,9 +42,9 @@ def standing(notebook: str) -> Standing:
 def _notebooks() -> list[str]:
     """Return the notebooks of the course, and others with stored answers."""
     place = record.folder()
-    found = {path.stem for path in place.glob("*.json")} if place is not None and place.is_dir() else set()
-    found |= {name for name in record._memory if record._memory[name]}
-    return [*sorted(contents()), *sorted(found - set(contents()))]
+    names = {path.stem for path in place.glob("*.json")} if place is not None and place.is_dir() else set()
+    names |= {name for name in record._memory if record._memory[name]}
+    return [*sorted(contents()), *sorted(names - set(contents()))]
 
 
 def progress(notebook: str | None = None) -> Figure:
@@ -68,8 +68,8 @@ def progress(notebook: str | None = None) -> Figure:
     if notebook is not None and not isinstance(notebook, str):
         raise ParameterError(expected("notebook", "the name of a notebook", notebook), hint='mx.progress("01_csr"), for example.')
     rows = [standing(name) for name in ([notebook] if notebook else _notebooks())]
-    made, right, solved = (sum(getattr(row, name) for row in rows) for name in ("made", "right", "solved"))
-    words = (f"{made} of {sum(row.predictions for row in rows)} predictions made, {right} of them right; "
+    guessed, right, solved = (sum(getattr(row, name) for row in rows) for name in ("made", "right", "solved"))
+    words = (f"{guessed} of {sum(row.predictions for row in rows)} predictions made, {right} of them right; "
              f"{solved} of {sum(row.exercises for row in rows)} exercises solved.")
     cells = [(row.notebook, f"{row.made} of {row.predictions}", str(row.right), f"{row.solved} of {row.exercises}")
              for row in rows]
@@ -79,14 +79,14 @@ def progress(notebook: str | None = None) -> Figure:
     return figure
 
 
-def _bars(figure: Figure, what: str, standings: dict[str, tuple[int, int]]) -> None:
+def _bars(figure: Figure, subject: str, standings: dict[str, tuple[int, int]]) -> None:
     """A panel with a bar for each notebook that has any, filled by the share of what is done."""
     names = [name for name, (_, there) in standings.items() if there]
     counts = [standings[name] for name in names]
     labels = [(name, f"{done} of {there}") for name, (done, there) in zip(names, counts, strict=True)]
-    number = add_rows(figure, ROW, max([1.0, *(float(there) for _, there in counts)]), labels, what.capitalize())
+    number = add_rows(figure, ROW, max([1.0, *(float(there) for _, there in counts)]), labels, subject.capitalize())
     for place, (done, there) in enumerate(counts):
-        words = f"{done} of {there} {what}"
-        figure.add(Rect(number, "outline", 0.0, float(there), place + 0.2, place + 0.8, words, f"{what} {place}"))
+        words = f"{done} of {there} {subject}"
+        figure.add(Rect(number, "outline", 0.0, float(there), place + 0.2, place + 0.8, words, f"{subject} {place}"))
         if done:
-            figure.add(Rect(number, "muted", 0.0, float(min(done, there)), place + 0.2, place + 0.8, words, f"{what} {place}"))
+            figure.add(Rect(number, "muted", 0.0, float(min(done, there)), place + 0.2, place + 0.8, words, f"{subject} {place}"))

@@ -72,17 +72,17 @@ class Question:
     def _read(self, said: str) -> tuple[float | str | None, str]:
         if not self.options:
             return parse(said, self.unit)
-        found = next((option for option in self.options if option.casefold() == said.casefold()), None)
-        return found, "" if found is not None else f"Choose one of: {', '.join(self.options)}."
+        chosen = next((option for option in self.options if option.casefold() == said.casefold()), None)
+        return chosen, "" if chosen is not None else f"Choose one of: {', '.join(self.options)}."
 
     @property
     def words(self) -> str:
         """The guess as text."""
         return quantity(self.guess, self.unit) if isinstance(self.guess, float) else str(self.guess)
 
-    def judge(self, found: Revelation | None = None) -> Verdict | None:
+    def judge(self, revelation: Revelation | None = None) -> Verdict | None:
         """Compare the guess with the measured value and store the verdict; return None without a guess."""
-        self._found = found or self._found
+        self._found = revelation or self._found
         if self.guess is None or self._found is None:
             return None
         verdict = self._found.verdict(self.guess)
@@ -282,19 +282,19 @@ def reveal(name: str, value: object = None, *, wrong: Mapping[Any, str] | None =
     value = kept.get("answer") if value is None else value
     tied = _leaders(question, value, kept.get("tie", 0.0)) if isinstance(value, Mapping) else []
     measured = tied[0] if tied else value
-    found = _option(question, measured) if question.options else _finite(question, measured, asked)
-    known = wrong_answers(kept.get("wrong"), question.facts) if wrong is None else wrong
-    return Revelation(question, found, known, kept.get("within", 0.1) if within is None else within,
+    answer = _option(question, measured) if question.options else _finite(question, measured, asked)
+    misconceptions = wrong_answers(kept.get("wrong"), question.facts) if wrong is None else wrong
+    return Revelation(question, answer, misconceptions, kept.get("within", 0.1) if within is None else within,
                       because or filled(kept.get("because", ""), question.facts), tied if len(tied) > 1 else ())
 
 
 def _leaders(question: Question, values: Mapping[str, float], tie: float) -> list[str]:
     """The options with the largest number, and those that are as large within ``tie``; other keys do not count."""
-    known = {name: values[name] for name in question.options if name in values}
-    if not known:
+    counted = {name: values[name] for name in question.options if name in values}
+    if not counted:
         raise UnknownNameError.of(f"answer to {question.name!r}", ", ".join(map(str, values)), question.options)
-    largest = max(known.values())
-    return [name for name in sorted(known, key=lambda name: -known[name]) if known[name] >= largest * (1 - tie)]
+    largest = max(counted.values())
+    return [name for name in sorted(counted, key=lambda name: -counted[name]) if counted[name] >= largest * (1 - tie)]
 
 
 def _option(question: Question, value: object) -> str:  # object: as in reveal
@@ -305,10 +305,10 @@ def _option(question: Question, value: object) -> str:  # object: as in reveal
         numbers = "yes" if numbers else "no"
     if isinstance(numbers, Iterable) and not isinstance(numbers, str):
         numbers = ", ".join(str(number) for number in numbers) or "none"
-    found = str(numbers)
-    if found not in question.options:
-        raise UnknownNameError.of(f"answer to {question.name!r}", found, question.options)
-    return found
+    answer = str(numbers)
+    if answer not in question.options:
+        raise UnknownNameError.of(f"answer to {question.name!r}", answer, question.options)
+    return answer
 
 
 def _finite(question: Question, value: object, asked: bool) -> float | str:  # object: as in reveal
@@ -316,12 +316,12 @@ def _finite(question: Question, value: object, asked: bool) -> float | str:  # o
     if isinstance(value, str) and not asked:
         return value
     try:
-        found = float(value)  # type: ignore[arg-type]  # whatever is not a number is refused
+        answer = float(value)  # type: ignore[arg-type]  # whatever is not a number is refused
     except (TypeError, ValueError) as error:
         raise UnknownNameError(f"The answer to {question.name!r} must be a number, got {value!r}.") from error
-    if not math.isfinite(found):
+    if not math.isfinite(answer):
         raise UnknownNameError(f"The answer to {question.name!r} must be a finite number, got {value!r}.")
-    return found
+    return answer
 
 
 # ---- the quiz

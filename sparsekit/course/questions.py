@@ -56,12 +56,12 @@ def filled(text: str, facts: Mapping[str, object]) -> str:  # object: numbers an
 
 def wrong_answers(pairs: object, facts: Mapping[str, object]) -> dict[float | str, str]:  # object: TOML
     """Return known misconceptions: the answer that shows one -> the sentence about it."""
-    found: dict[float | str, str] = {}
+    reasons: dict[float | str, str] = {}
     for said, why in pairs if isinstance(pairs, list) else ():
         number = _number(filled(said, facts)) if isinstance(said, str) and "{" in said else said
         if number is not None:
-            found[number] = filled(why, facts)
-    return found
+            reasons[number] = filled(why, facts)
+    return reasons
 
 
 def _number(text: str) -> float | None:

@@ -26,11 +26,11 @@ def folder() -> Path | None:
     ``SPARSEKIT_PROGRESS`` names the folder; by default it is ``sparsekit/progress`` in ``XDG_DATA_HOME``, else in
     ``~/.local/share``.
     """
-    given = os.environ.get("SPARSEKIT_PROGRESS", "")
-    if given.lower() == "off":
+    chosen = os.environ.get("SPARSEKIT_PROGRESS", "")
+    if chosen.lower() == "off":
         return None
-    if given:
-        return Path(given).expanduser()
+    if chosen:
+        return Path(chosen).expanduser()
     home = os.environ.get("XDG_DATA_HOME", "")
     try:
         return (Path(home) if os.path.isabs(home) else Path.home() / ".local" / "share") / "sparsekit" / "progress"
@@ -50,8 +50,8 @@ def _load(path: Path) -> dict[str, dict[str, Any]] | None:
             return {}
         if path.stat().st_size > LARGEST_FILE:
             return None
-        found = json.loads(path.read_text(encoding="utf-8"))["entries"]
-        return {str(name): dict(entry) for name, entry in found.items()}
+        entries = json.loads(path.read_text(encoding="utf-8"))["entries"]
+        return {str(name): dict(entry) for name, entry in entries.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 

@@ -57,7 +57,7 @@ class NeedsMagics(CodeMagics):
 
     def _show(self, source: str, name: str) -> None:
         """Show the saved outputs of a cell."""
-        outputs = next((found for path in self._notebooks() if (found := saved_outputs(path, source)) is not None), None)
+        outputs = next((saved for path in self._notebooks() if (saved := saved_outputs(path, source)) is not None), None)
         if outputs is None:
             print(f"This cell needs {name}, and no saved notebook has an output of it.")
         for output in outputs or ():
@@ -88,11 +88,11 @@ def saved_outputs(path: Path, source: str) -> list[Any] | None:  # Any: JSON
     """
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        found = [cell["outputs"] for cell in cells if cell["cell_type"] == "code" and cell["execution_count"]
-                 and str(_joined(cell["source"])).strip() == source.strip()]
+        outputs = [cell["outputs"] for cell in cells if cell["cell_type"] == "code" and cell["execution_count"]
+                   and str(_joined(cell["source"])).strip() == source.strip()]
     except (OSError, ValueError, KeyError, TypeError):  # it is not a notebook, or is being written
         return None
-    return list(found[0]) if found else None
+    return list(outputs[0]) if outputs else None
 
 
 def _joined(text: JSON) -> JSON:

@@ -84,9 +84,9 @@ class Task:
             Known misconceptions: the answer that shows one -> a sentence about it.
         """
         if not self.open:
-            found = difference(got, wanted, what, unit, within, wrong or {})
-            if found:
-                raise _CheckFailed(found)
+            problem = difference(got, wanted, what, unit, within, wrong or {})
+            if problem:
+                raise _CheckFailed(problem)
         self.expect(True, "")
 
     def __enter__(self) -> Self:

@@ -116,9 +116,9 @@ def gradient_of(words: list[str], rows: int, stype: str) -> NDArray:
 @cache
 def _dense_bytes(rows: int) -> tuple[int, bool]:
     """Bytes of the dense gradient, and whether it was computed."""
-    made = rows * UNITS * 4 <= MOST_BYTES
-    array = gradient_of(["word"], rows if made else LEAST_ROWS, "default")
-    return array.nbytes if made else array.nbytes // LEAST_ROWS * rows, made
+    fits = rows * UNITS * 4 <= MOST_BYTES
+    array = gradient_of(["word"], rows if fits else LEAST_ROWS, "default")
+    return array.nbytes if fits else array.nbytes // LEAST_ROWS * rows, fits
 
 
 @cache
@@ -146,20 +146,20 @@ def measured(text: str | None = None, rows: int = 1_000_000) -> Touched:
     words = words_of(text)
     if not words:
         raise ParameterError("The text has no words.", hint="write at least one.")
-    bytes_, made = _dense_bytes(int(rows))
+    bytes_, computed = _dense_bytes(int(rows))
     places = {word: crc32(word.encode("utf-8", "replace")) % int(rows) for word in words}
     stored = cast("RowSparseNDArray", gradient_of(words, int(rows), "row_sparse"))
-    return Touched(text, int(rows), places, len(words), stored, bytes_, made)
+    return Touched(text, int(rows), places, len(words), stored, bytes_, computed)
 
 
-def figure_of(found: Touched) -> Figure:
+def figure_of(touched: Touched) -> Figure:
     """Draw both gradients as squares of the same rows."""
-    dense = Shape("default", (found.rows, UNITS), found.dense_bytes)
-    figure = touched_figure({"dense gradient": dense, "row-sparse gradient": found.gradient}, found.title)
-    figure.finding = found.finding
-    quoted = clean(found.text, MOST_QUOTED + 1)
+    dense = Shape("default", (touched.rows, UNITS), touched.dense_bytes)
+    figure = touched_figure({"dense gradient": dense, "row-sparse gradient": touched.gradient}, touched.title)
+    figure.finding = touched.finding
+    quoted = clean(touched.text, MOST_QUOTED + 1)
     quoted = quoted if len(quoted) <= MOST_QUOTED else f"{quoted[:MOST_QUOTED].rsplit(' ', 1)[0]} …"
-    cut = () if found.made else ("The dense gradient was not computed: its bytes are those of its shape.",)
+    cut = () if touched.made else ("The dense gradient was not computed: its bytes are those of its shape.",)
     figure.notes = (f"The text: “{quoted}”", *figure.notes, *cut)
     if figure.narrow is not None:
         figure.narrow.finding, figure.narrow.notes = figure.finding, figure.notes

@@ -91,10 +91,10 @@ def _run(settings: Settings) -> int:
         outcomes[-1] = outcomes[-1]._replace(gradient=trained.gradient, rows=trained.rows)
         verdict, share = judge(outcomes), float(data.test.label.mean())
         warning = unreliable(outcomes, others)
-        found = Findings(settings, data, outcomes, skipped, verdict, trained, max(share, 1 - share), warning,
-                         conclusion(outcomes, verdict.same, timed=not warning))
-        _print_findings(found)
-        write(folder, found)
+        findings = Findings(settings, data, outcomes, skipped, verdict, trained, max(share, 1 - share), warning,
+                            conclusion(outcomes, verdict.same, timed=not warning))
+        _print_findings(findings)
+        write(folder, findings)
         if not settings.keep_data:
             os.unlink(train_path)
             os.unlink(test_path)
@@ -125,7 +125,7 @@ def _fitting(settings: Settings, free: int | None) -> tuple[list[Variant], list[
     for variant in VARIANTS:
         needs = needed_memory(variant, settings)
         total = sum(needs.values())
-        parts = " + ".join(f"{what} {format_bytes(size)}" for what, size in needs.items())
+        parts = " + ".join(f"{part} {format_bytes(size)}" for part, size in needs.items())
         _say(f"  {variant.name:<20} {format_bytes(total):>8} = {parts}")
         if variant.key == "dense" and not settings.dense:
             skipped.append("The dense variant was left out because of --no-dense.")
@@ -189,15 +189,15 @@ def _save(data: BookData, folder: Path) -> tuple[str, str]:
     return paths[0], paths[1]
 
 
-def _print_findings(found: Findings) -> None:
+def _print_findings(findings: Findings) -> None:
     """Print the table, the verdict, the accuracy and the conclusion."""
-    columns, rows = table(found.outcomes, timed=not found.warning)
-    number, words = headline(found.outcomes)
-    _say(wrapped(f"{number}: {words}."), "", text_table(columns, rows), "", wrapped(found.verdict.text), "")
-    if found.warning:
-        _say(wrapped(f"No times: {found.warning}"), "")
-    right, baseline = found.trained.accuracies[-1], found.baseline
+    columns, rows = table(findings.outcomes, timed=not findings.warning)
+    number, words = headline(findings.outcomes)
+    _say(wrapped(f"{number}: {words}."), "", text_table(columns, rows), "", wrapped(findings.verdict.text), "")
+    if findings.warning:
+        _say(wrapped(f"No times: {findings.warning}"), "")
+    right, baseline = findings.trained.accuracies[-1], findings.baseline
     words = f"Trained on all the data, the model classifies {100 * right:.1f} % of the test data correctly; predicting the "
     words += f"majority class is correct for {100 * baseline:.1f} %"
     words += "." if right >= baseline + MARGIN else ", which the model does not clearly beat: train longer, with --epochs."
-    _say(wrapped(words), "", wrapped(found.conclusion), "")
+    _say(wrapped(words), "", wrapped(findings.conclusion), "")

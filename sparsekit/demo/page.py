@@ -42,15 +42,15 @@ class Findings(NamedTuple):
     conclusion: str
 
 
-def write(folder: Path, found: Findings) -> None:
+def write(folder: Path, findings: Findings) -> None:
     """Write ``report.html``, ``results.json``, and of each variant the profile and a Chrome trace."""
-    for outcome in found.outcomes:
+    for outcome in findings.outcomes:
         outcome.profile.save(folder / f"{outcome.variant.key}.npz")
         outcome.profile.save(folder / f"{outcome.variant.key}.trace.json.gz")
-    write_whole(folder / "results.json", f"{json.dumps(_plain(found), indent=1)}\n".encode())
-    ways = "three ways" if len(found.outcomes) == 3 else "in different ways"
-    html_page(f"sparsekit demo: one model, trained {ways}", _sections(found), path=folder / "report.html",
-                footer=_footer(found))
+    write_whole(folder / "results.json", f"{json.dumps(_plain(findings), indent=1)}\n".encode())
+    ways = "three ways" if len(findings.outcomes) == 3 else "in different ways"
+    html_page(f"sparsekit demo: one model, trained {ways}", _sections(findings), path=folder / "report.html",
+                footer=_footer(findings))
 
 
 def about_data(data: BookData, settings: Settings) -> str:
@@ -69,19 +69,19 @@ def about_data(data: BookData, settings: Settings) -> str:
         f"({format_share(positive)} are), or of a story? The paragraphs for testing are those of each book's last fifth.")
 
 
-def _sections(found: Findings) -> list[tuple[str, Any]]:
-    columns, rows = table(found.outcomes, timed=not found.warning)
-    caption = (f"Bytes are counted over {len(found.outcomes[0].losses)} batches of {found.settings.batch_size} rows; the largest "
-               "gradient of the last variant is that of all batches of the data.")
-    if not found.warning:
+def _sections(findings: Findings) -> list[tuple[str, Any]]:
+    columns, rows = table(findings.outcomes, timed=not findings.warning)
+    caption = (f"Bytes are counted over {len(findings.outcomes[0].losses)} batches of {findings.settings.batch_size} rows; the "
+               "largest gradient of the last variant is that of all batches of the data.")
+    if not findings.warning:
         caption += " Times are those of steps in turn; the intervals of how fast they are hold together with 99 % confidence."
-    number, words = headline(found.outcomes)
-    first: list[Any] = [{"headline": number, "words": words}, _peaks(found),
-                        found.conclusion, *filter(None, [_two_buffers(found.outcomes[-1]), found.warning]),
-                        found.verdict.text, *found.skipped, {"columns": columns, "rows": rows, "caption": caption}]
-    return [("In short", first), ("What was trained", _trained(found)), ("One batch of each variant", _timelines(found)),
-            ("Memory", _memory(found)),
-            ("Accuracy", _accuracy(found)), ("How to repeat this", _repeat(found))]
+    number, words = headline(findings.outcomes)
+    first: list[Any] = [{"headline": number, "words": words}, _peaks(findings),
+                        findings.conclusion, *filter(None, [_two_buffers(findings.outcomes[-1]), findings.warning]),
+                        findings.verdict.text, *findings.skipped, {"columns": columns, "rows": rows, "caption": caption}]
+    return [("In short", first), ("What was trained", _trained(findings)), ("One batch of each variant", _timelines(findings)),
+            ("Memory", _memory(findings)),
+            ("Accuracy", _accuracy(findings)), ("How to repeat this", _repeat(findings))]
 
 
 def _two_buffers(outcome: Outcome) -> str:
@@ -93,11 +93,11 @@ def _two_buffers(outcome: Outcome) -> str:
         "makes a new gradient before the one of the batch before is freed. The table has the largest gradient of one batch.")
 
 
-def _trained(found: Findings) -> list[Any]:
-    settings = found.settings
-    ways = "\n\n".join(f"{outcome.variant.name.capitalize()}. {outcome.variant.what}" for outcome in found.outcomes)
+def _trained(findings: Findings) -> list[Any]:
+    settings = findings.settings
+    ways = "\n\n".join(f"{outcome.variant.name.capitalize()}. {outcome.variant.what}" for outcome in findings.outcomes)
     return [
-        about_data(found.data, settings),
+        about_data(findings.data, settings),
         (f"The model: a first layer from {settings.features:,} features to {settings.units} units, ReLU, and a second "
          f"layer to one number, the log-odds. Its first weight has {settings.features * settings.units:,} values, "
          f"{format_bytes(4 * settings.features * settings.units)}, and takes nearly all memory. The optimizer is "
@@ -105,11 +105,11 @@ def _trained(found: Findings) -> list[Any]:
          "sees the same batches."), ways]
 
 
-def _timelines(found: Findings) -> list[Any]:
-    if found.warning:
-        return [_moved(found)]
+def _timelines(findings: Findings) -> list[Any]:
+    if findings.warning:
+        return [_moved(findings)]
     return [
-        _moved(found), timeline_figure({outcome.variant.name: typical(outcome.profile) for outcome in found.outcomes}),
+        _moved(findings), timeline_figure({outcome.variant.name: typical(outcome.profile) for outcome in findings.outcomes}),
         ("Zoom with + and -, move by dragging or with Shift and the arrow keys, click an operator to read the shapes, storage "
          "types, stored values and bytes of its arrays.")]
 
@@ -124,9 +124,9 @@ def typical(profile: Profile) -> Columns:
     return part_of(profile.tables, *(round(1000 * time) for time in (chosen["start"], chosen["start"] + chosen["duration"])))
 
 
-def _moved(found: Findings) -> str:
+def _moved(findings: Findings) -> str:
     """Explain the bytes that each lane moves, with the figures of this run."""
-    by_key, features = {outcome.variant.key: outcome for outcome in found.outcomes}, f"{found.settings.features:,}"
+    by_key, features = {outcome.variant.key: outcome for outcome in findings.outcomes}, f"{findings.settings.features:,}"
     texts = []
     if dense := by_key.get("dense"):
         texts.append(
@@ -150,73 +150,73 @@ def _lane(outcome: Outcome, lane: str) -> str:
     return format_bytes(outcome.moved[lane])
 
 
-def _memory(found: Findings) -> list[Any]:
-    last = found.outcomes[-1]
+def _memory(findings: Findings) -> list[Any]:
+    last = findings.outcomes[-1]
     words = (
         f"The arrays at the peak of memory, by role. The weight takes {format_bytes(last.weight)} in every variant. The "
         f"gradient takes {format_bytes(last.gradient)} if it is row-sparse, and as much as the weight if it is dense.")
-    dense = [outcome for outcome in found.outcomes if outcome.variant.dense_batch]
+    dense = [outcome for outcome in findings.outcomes if outcome.variant.dense_batch]
     if dense:
-        size = FLOAT_BYTES * found.settings.features * found.settings.batch_size
+        size = FLOAT_BYTES * findings.settings.features * findings.settings.batch_size
         words += f" The dense variant allocates {format_bytes(size)} for every batch, the workspace."
-    top = max(outcome.peak for outcome in found.outcomes)
-    views = [] if found.warning else [outcome.profile.memory.figure(title=f"Memory over time: {outcome.variant.name}", top=top)
-                                      for outcome in found.outcomes]
+    top = max(outcome.peak for outcome in findings.outcomes)
+    views = [] if findings.warning else [outcome.profile.memory.figure(title=f"Memory over time: {outcome.variant.name}", top=top)
+                                         for outcome in findings.outcomes]
     return [words, *views]
 
 
-def _peaks(found: Findings) -> Figure:
+def _peaks(findings: Findings) -> Figure:
     """The peak of each variant, on one scale."""
-    *others, last = found.outcomes
+    *others, last = findings.outcomes
     against = {outcome.variant.name: outcome.profile.memory for outcome in others}
     shown: Figure = last.profile.memory.figure(against, last.variant.name, "Memory at the peak")
     return shown
 
 
-def _accuracy(found: Findings) -> list[Any]:
-    trained = found.trained
+def _accuracy(findings: Findings) -> list[Any]:
+    trained = findings.trained
     rows = [[str(i + 1), f"{loss:.4f}", f"{100 * share:.1f} %"]
             for i, (loss, share) in enumerate(zip(trained.losses, trained.accuracies, strict=True))]
     words = (
         f"The row-sparse variant was then trained on all the data. It classifies {100 * trained.accuracies[-1]:.1f} % of the "
-        f"test paragraphs correctly; predicting the majority class is correct for {100 * found.baseline:.1f} %. "
+        f"test paragraphs correctly; predicting the majority class is correct for {100 * findings.baseline:.1f} %. "
         f"{trained.batches:,} batches were trained on.")
     return [words, {"columns": ["epoch", "mean loss", "test accuracy"], "rows": rows,
                     "caption": "The model also learns what each book is about, such as names."}]
 
 
-def _repeat(found: Findings) -> list[Any]:
-    settings = found.settings
+def _repeat(findings: Findings) -> list[Any]:
+    settings = findings.settings
     switches = (" --quick" if settings.quick else "") + ("" if settings.dense else " --no-dense")
     command = (f"sparsekit demo --features {settings.features} --units {settings.units} --batch-size "
-               f"{settings.batch_size} --batches {len(found.outcomes[0].losses)} --epochs {settings.epochs} "
+               f"{settings.batch_size} --batches {len(findings.outcomes[0].losses)} --epochs {settings.epochs} "
                f"--seed {settings.seed}{switches}")
-    authors = [paragraph.author for part in found.data.paragraphs for paragraph in part]
+    authors = [paragraph.author for part in findings.data.paragraphs for paragraph in part]
     rows = [[author, format_count(authors.count(author))] for author in AUTHORS]
     return [f"{command}. The data, bytes and losses are the same on every machine, up to rounding.",
             {"columns": ["author", "paragraphs"], "rows": rows, "caption": "The books, in the public domain"},
             "The traces beside this file open in Perfetto, the .npz files with sparsekit view; results.json holds all figures.",
             {"links": {**{f"Trace of {outcome.variant.name}": f"{outcome.variant.key}.trace.json.gz"
-                          for outcome in found.outcomes},
+                          for outcome in findings.outcomes},
                        "All figures": "results.json", "Perfetto, to open a trace in": "https://ui.perfetto.dev"}}]
 
 
-def _footer(found: Findings) -> str:
+def _footer(findings: Findings) -> str:
     return (f"Made by sparsekit {__version__} with Python {platform.python_version()} on {platform.machine()}. Losses "
             f"count as the same within {TOLERANCE:.0e}.")
 
 
-def _plain(found: Findings) -> dict[str, Any]:
-    settings = {key: value for key, value in found.settings._asdict().items() if key != "output"}
-    settings["batches"] = len(found.outcomes[0].losses)
-    timed = not found.warning
+def _plain(findings: Findings) -> dict[str, Any]:
+    settings = {key: value for key, value in findings.settings._asdict().items() if key != "output"}
+    settings["batches"] = len(findings.outcomes[0].losses)
+    timed = not findings.warning
     variants = {
         outcome.variant.key: {
             "weight_bytes": outcome.weight, "gradient_bytes": outcome.gradient, "gradient_rows": outcome.rows,
             "peak_bytes": outcome.peak, "moved_bytes": outcome.moved, "losses": outcome.losses,
             "batch_us": outcome.time if timed else None, "time_by_first": outcome.ratio if timed else None,
-        } for outcome in found.outcomes}
-    return {"sparsekit": __version__, "settings": settings, "variants": variants, "skipped": found.skipped,
-            "same_loss": found.verdict.same, "apart": found.verdict.apart, "baseline": found.baseline,
-            "accuracies": found.trained.accuracies, "epoch_losses": found.trained.losses,
-            "batches": found.trained.batches, "warning": found.warning}
+        } for outcome in findings.outcomes}
+    return {"sparsekit": __version__, "settings": settings, "variants": variants, "skipped": findings.skipped,
+            "same_loss": findings.verdict.same, "apart": findings.verdict.apart, "baseline": findings.baseline,
+            "accuracies": findings.trained.accuracies, "epoch_losses": findings.trained.losses,
+            "batches": findings.trained.batches, "warning": findings.warning}

@@ -66,8 +66,8 @@ def parse(argv: Sequence[str] | None) -> Settings:
     usual = Settings(words.output)
     if words.quick:
         usual = usual._replace(features=2**18, units=16, epochs=2, quick=True)
-    given = {name: getattr(words, name) for name in ("features", "units", "batch_size", "batches", "epochs")}
-    return usual._replace(**{name: value for name, value in given.items() if value is not None}, seed=words.seed,
+    asked = {name: getattr(words, name) for name in ("features", "units", "batch_size", "batches", "epochs")}
+    return usual._replace(**{name: value for name, value in asked.items() if value is not None}, seed=words.seed,
                           dense=not words.no_dense, keep_data=words.keep_data)
 
 

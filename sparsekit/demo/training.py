@@ -101,8 +101,8 @@ class TrainingRun:
     def predict(self, batch: DataBatch) -> NDArray:
         """Return the log-odds of each row, of shape (rows, 1)."""
         data = batch.data[0]
-        found: NDArray = self.model(data.tostype("default") if self.variant.dense_batch else data)
-        return found
+        prediction: NDArray = self.model(data.tostype("default") if self.variant.dense_batch else data)
+        return prediction
 
     def step(self, batch: DataBatch) -> NDArray:
         """Run forward, backward and update, and return the loss of each row."""
@@ -111,8 +111,8 @@ class TrainingRun:
             loss = self.loss(self.predict(batch), batch.label[0])
         loss.backward()
         self.trainer.step(self.batch_size)
-        found: NDArray = loss
-        return found
+        computed: NDArray = loss
+        return computed
 
     def gradient_bytes(self) -> int:
         """Return the bytes of the gradient of the first weight."""
@@ -138,25 +138,26 @@ def compare(chosen: Sequence[Variant], path: str, settings: Settings, advance: A
     """
     batches = list(itertools.islice(reader(path, settings), settings.batches))
     kinds = {variant.name: partial(_made, variant, settings, batches) for variant in chosen}
-    found = beside(kinds, ROUNDS if timed else 0, profiled=True, after=lambda loss: advance(f"loss {loss:.3f}"))
-    return [_outcome(variant, found, settings) for variant in chosen], found.times.others if found.times else None
+    measurements = beside(kinds, ROUNDS if timed else 0, profiled=True, after=lambda loss: advance(f"loss {loss:.3f}"))
+    return ([_outcome(variant, measurements, settings) for variant in chosen],
+            measurements.times.others if measurements.times else None)
 
 
 def _made(variant: Variant, settings: Settings, batches: Sequence[DataBatch]) -> tuple[TrainingRun, Sequence[DataBatch]]:
     return TrainingRun(variant, settings), batches
 
 
-def _outcome(variant: Variant, found: Beside, settings: Settings) -> Outcome:
+def _outcome(variant: Variant, measurements: Beside, settings: Settings) -> Outcome:
     """Take the figures of a variant from what was measured."""
-    losses, profile = found.measured[variant.name].losses, found.measured[variant.name].profile
+    losses, profile = measurements.measured[variant.name].losses, measurements.measured[variant.name].profile
     moved = {lane: sum(row["bytes"] for row in profile.totals if row["lane"] == lane) // len(losses) for lane in LANES}
-    gradient, width = found.measured[variant.name].gradient, FLOAT_BYTES * settings.units
+    gradient, width = measurements.measured[variant.name].gradient, FLOAT_BYTES * settings.units
     rows = gradient // (width + ROW_NUMBER_BYTES) if variant.gradient == "row_sparse" else settings.features
     peak = int(profile.memory["peak_bytes"])
     outcome = Outcome(variant, losses, width * settings.features, gradient, rows, peak, moved, profile)
-    if found.times is None:
+    if measurements.times is None:
         return outcome
-    row = found.times[variant.name]
+    row = measurements.times[variant.name]
     ratio = None if row["ratio"] is None else (row["ratio"], row["low"] or 0.0, row["high"] or float("inf"))
     return outcome._replace(time=row["time"], ratio=ratio)
 

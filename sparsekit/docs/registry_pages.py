@@ -39,20 +39,20 @@ def module_of(op: Op) -> str:
 
 def by_module() -> dict[str, list[Op]]:
     """Return the operators by the module that declares them."""
-    found: dict[str, list[Op]] = {}
+    operators: dict[str, list[Op]] = {}
     for op in every_operator():
-        found.setdefault(module_of(op), []).append(op)
-    return found
+        operators.setdefault(module_of(op), []).append(op)
+    return operators
 
 
 def public_names(op: Op) -> list[str]:
     """Return the names of the operator below ``mx.nd``, the preferred name first."""
-    found: list[str] = []
+    names: list[str] = []
     for key in (op.name, *op.aliases):
         place = next((there + key.removeprefix(start) for start, there in PLACES if key.startswith(start)), key)
         if not place.startswith("_"):
-            found.append(place)
-    return list(dict.fromkeys(found)) or [f"_internal.{op.name}"]
+            names.append(place)
+    return list(dict.fromkeys(names)) or [f"_internal.{op.name}"]
 
 
 def gradient_of(op: Op) -> str:
@@ -138,10 +138,10 @@ class Operators(_Generated):
 
     def run(self) -> list[Any]:
         """Return the reference of each operator."""
-        known = by_module()
+        operators = by_module()
         lines: list[str] = []
         for module in self.arguments[0].split():
-            for op in known[module]:
+            for op in operators[module]:
                 lines += reference(op)
         return self.parsed(lines)
 

@@ -102,15 +102,15 @@ def beside(kinds: Mapping[str, Callable[[], tuple[Trains[Batch], Sequence[Batch]
     after : callable
         Called with the loss of each batch.
     """
-    found, programs = {}, {}
+    measurements, programs = {}, {}
     for name, make in kinds.items():
         gc.collect()  # frees the arrays of the kind before
         run, batches = make()
-        found[name] = measure(run, batches, profiled, after)
+        measurements[name] = measure(run, batches, profiled, after)
         if rounds:
             programs[name] = partial(_next_step, run, itertools.cycle(batches))
         del run, batches
-    return Beside(found, compare(programs, rounds, profile=False) if len(programs) > 1 else None)
+    return Beside(measurements, compare(programs, rounds, profile=False) if len(programs) > 1 else None)
 
 
 def _next_step(run: Trains[Batch], batches: Iterator[Batch]) -> None:

@@ -84,9 +84,9 @@ class Example(running.Example):
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
         """Return pairs of the relation with label 1, and as many others with label 0."""
-        found = relation.count_relation()
-        parts = [(relation.one_hot(found, part.word, part.follower), part.label)
-                 for part in relation.draw_pairs(found, options.seed)]
+        counted = relation.count_relation()
+        parts = [(relation.one_hot(counted, part.word, part.follower), part.label)
+                 for part in relation.draw_pairs(counted, options.seed)]
         return running.split_validation(*parts)
 
     @staticmethod

@@ -78,8 +78,8 @@ class Example(running.Example):
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
         """Return the text as word indices, which are ordered by frequency."""
-        found = load_book_tokens(options.words)
-        return running.Split((found.train,), (found.validation,), (found.test,), {"words": len(found.vocabulary)})
+        books = load_book_tokens(options.words)
+        return running.Split((books.train,), (books.validation,), (books.test,), {"words": len(books.vocabulary)})
 
     @staticmethod
     def describe(data: running.Split) -> str:
@@ -112,8 +112,8 @@ class Example(running.Example):
         data, candidates = batch
         with config.set(tables=config.tables and self.options.hybridize):
             loss, self.states = self.train((data, self.states, *candidates), batch_size=data.size)
-        found: NDArray = loss
-        return found
+        computed: NDArray = loss
+        return computed
 
     def evaluate(self, columns: Sequence[Any]) -> float:
         """Return the perplexity of a text with the full softmax."""

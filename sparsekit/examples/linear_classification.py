@@ -55,8 +55,8 @@ class Example(running.Example):
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
         """Return paragraphs as csr arrays, with label 1 for those of essays: Darwin's, Mill's and Thoreau's."""
-        found = load_books(options.features, ESSAYISTS, pairs=True, seed=options.seed)
-        return running.split_validation(found.train, found.test)
+        books = load_books(options.features, ESSAYISTS, pairs=True, seed=options.seed)
+        return running.split_validation(books.train, books.test)
 
     @staticmethod
     def describe(data: running.Split) -> str:

@@ -49,8 +49,8 @@ class MatrixFactorization(gluon.HybridBlock):
     def hybrid_forward(self, F: Functions, user: Tensor, item: Tensor) -> Tensor:
         """Return the predicted ratings, of shape (pairs, 1)."""
         product = F.sum(self.user(user) * self.item(item), axis=1, keepdims=True)
-        found: Tensor = product + self.user_bias(user) + self.item_bias(item) + self.mean
-        return found
+        rating: Tensor = product + self.user_bias(user) + self.item_bias(item) + self.mean
+        return rating
 
 
 class Example(running.Example):
@@ -69,11 +69,11 @@ class Example(running.Example):
             data = fetch_movielens(options.movielens, test_share=0.2, seed=options.seed)
             return shuffled([(part.user.astype(np.int32), part.item.astype(np.int32), part.rating) for part in data[:2]],
                             data.shape, options.seed)
-        found = relation.count_relation()
-        entries = found.word, found.follower, np.log1p(found.count)
-        testing = relation.split(len(found.word), options.seed)
+        counted = relation.count_relation()
+        entries = counted.word, counted.follower, np.log1p(counted.count)
+        testing = relation.split(len(counted.word), options.seed)
         parts = [tuple(column[chosen] for column in entries) for chosen in (~testing, testing)]
-        return shuffled(parts, (len(found.words), len(found.words)), options.seed)
+        return shuffled(parts, (len(counted.words), len(counted.words)), options.seed)
 
     @staticmethod
     def describe(data: running.Split) -> str:

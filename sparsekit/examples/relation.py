@@ -71,18 +71,18 @@ def count_relation() -> Relation:
     words = numbered.vocabulary[FREQUENT:FREQUENT + WORDS]
     numbers = numbered.words - FREQUENT
     text = np.repeat(np.arange(numbered.ends.size - 1), np.diff(numbered.ends))
-    found = []
+    pairs = []
     for ahead in range(1, CLOSE + 1):
         first, second = numbers[:-ahead], numbers[ahead:]
         kept = (text[:-ahead] == text[ahead:]) & (first >= 0) & (first < WORDS) & (second >= 0) & (second < WORDS)
-        found.append((first * WORDS + second)[kept])
-    places, count = np.unique(np.concatenate(found), return_counts=True)
+        pairs.append((first * WORDS + second)[kept])
+    places, count = np.unique(np.concatenate(pairs), return_counts=True)
     endings = sorted({word[-2:] for word in words})
-    made = Relation(*np.divmod(places.astype(np.int32), WORDS), count.astype(np.float32),
-                    np.array([endings.index(word[-2:]) for word in words], np.int32), tuple(words), tuple(endings))
-    for array in made[:4]:
+    relation = Relation(*np.divmod(places.astype(np.int32), WORDS), count.astype(np.float32),
+                        np.array([endings.index(word[-2:]) for word in words], np.int32), tuple(words), tuple(endings))
+    for array in relation[:4]:
         array.flags.writeable = False
-    return made
+    return relation
 
 
 def split(entries: int, seed: int, test_share: float = 0.2) -> Array:

@@ -173,7 +173,8 @@ class Example(EpochLoop[Any, Any]):
 
     def gradient_bytes(self) -> int:
         """Return the bytes of all gradients."""
-        return sum(int(one.grad()._store.nbytes) for one in self.model.collect_params().values() if one.grad_req != "null")
+        return sum(int(parameter.grad()._store.nbytes) for parameter in self.model.collect_params().values()
+                   if parameter.grad_req != "null")
 
     def epoch_begin(self) -> None:
         """Begin the mean of the loss."""
@@ -255,7 +256,7 @@ def _time_row(times: Comparison) -> tuple[str, str, str, str]:
     assert high is not None
     if high > WIDEST * low:
         return name, "-", "-", "varies too much here"
-    dense, sparse = (f"{one['time'] / 1e3:.2f}" for one in times.rows)
+    dense, sparse = (f"{row_of_kind['time'] / 1e3:.2f}" for row_of_kind in times.rows)
     return name, dense, sparse, (row["verdict"] if row["verdict"] == SAME else
                                  f"{format_ratio(1 / high)} to {format_ratio(1 / low)} as fast")
 
@@ -274,26 +275,27 @@ OPTIONS = {
 
 def parser(kind: type[Example], name: str, text: str) -> argparse.ArgumentParser:
     """Return the parser of an example, with an option for each of its ``defaults``."""
-    made = argparse.ArgumentParser(prog=f"python -m sparsekit.examples.{name}", description=text)
+    command = argparse.ArgumentParser(prog=f"python -m sparsekit.examples.{name}", description=text)
     for option, value in {"seed": 0, **kind.defaults}.items():
         default = f" (default: {value})" if value != "" else ""
-        made.add_argument(f"--{option.replace('_', '-')}", type=type(value), help=f"{OPTIONS.get(option, '')}{default}".strip())
-    made.add_argument("--quick", action="store_true", help="train a small model for a few epochs, in some seconds")
-    made.add_argument("--hybridize", action=argparse.BooleanOptionalAction, default=True,
-                      help="run training steps as compiled tables of calls (default: yes)")
-    made.add_argument("--choose", action="store_true", help="choose settings by validation score, without testing")
-    made.add_argument("--profile", type=Path, metavar="FILE", help="write a profile of the sparse steps: .npz, .html or .json")
-    return made
+        command.add_argument(f"--{option.replace('_', '-')}", type=type(value),
+                             help=f"{OPTIONS.get(option, '')}{default}".strip())
+    command.add_argument("--quick", action="store_true", help="train a small model for a few epochs, in some seconds")
+    command.add_argument("--hybridize", action=argparse.BooleanOptionalAction, default=True,
+                         help="run training steps as compiled tables of calls (default: yes)")
+    command.add_argument("--choose", action="store_true", help="choose settings by validation score, without testing")
+    command.add_argument("--profile", type=Path, metavar="FILE", help="write a profile of the sparse steps: .npz, .html or .json")
+    return command
 
 
 def settings(kind: type[Example], words: argparse.Namespace) -> argparse.Namespace:
     """Fill in the defaults, and raise ``ShapeError`` for sizes that are not positive."""
     for option, value in {"seed": 0, **kind.defaults, **(kind.quick if words.quick else {})}.items():
-        given = getattr(words, option)
-        setattr(words, option, value if given is None else given)
+        chosen = getattr(words, option)
+        setattr(words, option, value if chosen is None else chosen)
         least = 0 if option in ("seed", "steps", "epochs") else 1
         if isinstance(value, int) and getattr(words, option) < least:
-            raise ShapeError(expected(f"--{option.replace('_', '-')}", f"at least {least}", given), hint=f"{value} by default.")
+            raise ShapeError(expected(f"--{option.replace('_', '-')}", f"at least {least}", chosen), hint=f"{value} by default.")
     if words.profile:
         check_writable(words.profile)
     return words
@@ -338,11 +340,11 @@ def choose(kind: type[Example], data: Split, options: argparse.Namespace, say: C
         for _ in range(max(1, 2 * options.epochs)):
             example.epoch()
             scores.append(example.evaluate(data.validation))
-        found = Choice(settings, max(scores) if kind.more_is_better else min(scores))
-        found.settings["epochs"] = scores.index(found.score) + 1
-        say(f"{', '.join(f'{name} {value}' for name, value in found.settings.items())}: {kind.score_name} {found.score:.4f}")
-        if best is None or (found.score > best.score) == kind.more_is_better:
-            best = found
+        choice = Choice(settings, max(scores) if kind.more_is_better else min(scores))
+        choice.settings["epochs"] = scores.index(choice.score) + 1
+        say(f"{', '.join(f'{name} {value}' for name, value in choice.settings.items())}: {kind.score_name} {choice.score:.4f}")
+        if best is None or (choice.score > best.score) == kind.more_is_better:
+            best = choice
     assert best is not None
     words = " ".join(f"--{name} {value}".replace("_", "-") for name, value in best.settings.items())
     say(f"Best validation score: {words}")

@@ -105,5 +105,5 @@ def full_loss(layer: SampledSoftmaxLoss, hidden: NDArray, target: NDArray) -> ND
     """Return the cross entropy of each target over all classes, which evaluation uses."""
     logits = nd.FullyConnected(hidden, layer.weight.weight.data(), layer.bias.weight.data().reshape((-1,)),
                                num_hidden=layer.weight.weight.shape[0])
-    found: NDArray = -nd.pick(nd.log_softmax(logits, axis=1), target, axis=1)
-    return found
+    loss: NDArray = -nd.pick(nd.log_softmax(logits, axis=1), target, axis=1)
+    return loss

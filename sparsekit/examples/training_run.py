@@ -78,10 +78,10 @@ class EndAfter(runs.BatchEnd):
 
 def read(options: argparse.Namespace) -> Data:
     """The paragraphs of books; a tenth of those to train on are for validation."""
-    found = load_books(options.features, options.authors, pairs=True, seed=options.seed)
-    rows, label = found.train
+    books = load_books(options.features, options.authors, pairs=True, seed=options.seed)
+    rows, label = books.train
     cut = rows.shape[0] - rows.shape[0] // 10
-    return Data((rows[:cut], label[:cut]), (rows[cut:], label[cut:]), tuple(found.test))
+    return Data((rows[:cut], label[:cut]), (rows[cut:], label[cut:]), tuple(books.test))
 
 
 def balanced(label: Array) -> list[float]:
@@ -118,7 +118,7 @@ def build(data: Data, options: argparse.Namespace) -> runs.Estimator:
 def handlers_of(estimator: runs.Estimator, folder: Path, options: argparse.Namespace) -> list[Any]:
     """What happens besides training."""
     watched = estimator.val_metrics[0]
-    found = [
+    handlers = [
         runs.GradientUpdateHandler(clip_norm=options.clip),
         runs.CheckpointHandler(folder, monitor=watched, save_best=True, mode="max", batch_period=options.checkpoint_every,
                                max_checkpoints=2, resume_from_checkpoint=True),
@@ -126,26 +126,26 @@ def handlers_of(estimator: runs.Estimator, folder: Path, options: argparse.Names
         runs.CSVHandler(folder / "log.csv"),
     ]
     if options.progress:
-        found.append(runs.ProgressHandler())
+        handlers.append(runs.ProgressHandler())
     if options.tensorboard:
-        found.append(runs.TensorBoardHandler(folder / "events"))
-    return found
+        handlers.append(runs.TensorBoardHandler(folder / "events"))
+    return handlers
 
 
-def train(data: Data, folder: Path, options: argparse.Namespace, *more: runs.BatchEnd) -> Outcome:
+def train(data: Data, folder: Path, options: argparse.Namespace, *others: runs.BatchEnd) -> Outcome:
     """Train, from the beginning or from the checkpoint in the folder; test the best weights.
 
     Raises
     ------
     Ended
-        If a handler in ``more`` ends the run.
+        If a handler in ``others`` ends the run.
     """
     estimator = build(data, options)
     start = time.process_time()
     estimator.fit(loader(data.train, options, shuffle=True), loader(data.validation, options), epochs=options.epochs,
-                  event_handlers=[*handlers_of(estimator, folder, options), *more])
+                  event_handlers=[*handlers_of(estimator, folder, options), *others])
     seconds = time.process_time() - start
-    weights = b"".join(one.data().asnumpy().tobytes() for one in estimator.net.collect_params().values())
+    weights = b"".join(parameter.data().asnumpy().tobytes() for parameter in estimator.net.collect_params().values())
     estimator.net.load_parameters(folder / "model-best.params")
     with autograd.predict_mode():
         odds = estimator.net(data.test[0]).asnumpy()
@@ -158,18 +158,18 @@ def train(data: Data, folder: Path, options: argparse.Namespace, *more: runs.Bat
 
 def rivals() -> dict[str, Callable[[Data, argparse.Namespace], Outcome]]:
     """What trains on the same rows, where it is installed."""
-    found = {"scikit-learn's SGDClassifier": ("sklearn", _by_sklearn), "PyTorch's EmbeddingBag": ("torch", _by_torch)}
-    return {name: train for name, (package, train) in found.items() if importlib.util.find_spec(package)}
+    trainers = {"scikit-learn's SGDClassifier": ("sklearn", _by_sklearn), "PyTorch's EmbeddingBag": ("torch", _by_torch)}
+    return {name: train for name, (package, train) in trainers.items() if importlib.util.find_spec(package)}
 
 
 def _by_sklearn(data: Data, options: argparse.Namespace) -> Outcome:
     models = optional_import("sklearn.linear_model", "sklearn", "The comparison with scikit-learn")
-    made = models.SGDClassifier(loss="log_loss", class_weight="balanced", random_state=options.seed)
+    classifier = models.SGDClassifier(loss="log_loss", class_weight="balanced", random_state=options.seed)
     rows, label = data.train[0].asscipy(), data.train[1]
     start = time.process_time()
-    made.fit(rows, label)
+    classifier.fit(rows, label)
     seconds = time.process_time() - start
-    return Outcome(made.coef_.tobytes(), float(made.score(data.test[0].asscipy(), data.test[1])), seconds)
+    return Outcome(classifier.coef_.tobytes(), float(classifier.score(data.test[0].asscipy(), data.test[1])), seconds)
 
 
 def _by_torch(data: Data, options: argparse.Namespace) -> Outcome:
@@ -179,7 +179,7 @@ def _by_torch(data: Data, options: argparse.Namespace) -> Outcome:
     net = torch.nn.EmbeddingBag(data.train[0].shape[1], 1, mode="sum", sparse=True)
     torch.nn.init.zeros_(net.weight)
     bias = torch.nn.Parameter(torch.zeros(1))
-    optimizers = [torch.optim.Adagrad(one, options.learning_rate) for one in (net.parameters(), [bias])]
+    optimizers = [torch.optim.Adagrad(parameters, options.learning_rate) for parameters in (net.parameters(), [bias])]
     rows, label, weights = data.train[0].asscipy(), data.train[1], np.array(balanced(data.train[1]), "float32")
 
     def odds(part: Rows) -> Tensor:
@@ -213,9 +213,9 @@ def run(options: argparse.Namespace, folder: Path, say: Callable[[str], object] 
     rows, features = data.train[0].shape
     say(f"{rows:,} paragraphs to train on, {features:,} columns; classes count {balanced(data.train[1])[0]:.2f} and "
         f"{balanced(data.train[1])[1]:.2f}")
-    whole = train(data, folder / "whole", options)
+    in_one = train(data, folder / "whole", options)
     say((folder / "whole" / "log.csv").read_text(encoding="utf-8").strip())
-    say(f"sparsekit's Estimator: test accuracy {whole.accuracy:.4f}, {whole.seconds:.2f} s of the processor, with "
+    say(f"sparsekit's Estimator: test accuracy {in_one.accuracy:.4f}, {in_one.seconds:.2f} s of the processor, with "
         "validation and checkpoints")
     middle = max(1, -(-rows // options.batch_size) * 3 // 2)
     try:
@@ -223,33 +223,33 @@ def run(options: argparse.Namespace, folder: Path, say: Callable[[str], object] 
     except Ended:
         say(f"A second run ended after {middle} batches, and is resumed from its last checkpoint.")
     parts = train(data, folder / "parts", options)
-    same = parts.weights == whole.weights
+    same = parts.weights == in_one.weights
     say(f"The weights at the end {'are the same, bit for bit' if same else 'differ'}.")
     for name, other in rivals().items() if options.compare else ():
-        found = other(data, options)
-        say(f"{name}: test accuracy {found.accuracy:.4f}, {found.seconds:.2f} s of the processor")
-    return whole, parts
+        outcome = other(data, options)
+        say(f"{name}: test accuracy {outcome.accuracy:.4f}, {outcome.seconds:.2f} s of the processor")
+    return in_one, parts
 
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
-    made = argparse.ArgumentParser(prog="python -m sparsekit.examples.training_run",
-                                   description=(__doc__ or "").splitlines()[0])
-    made.add_argument("--folder", type=Path, help="folder for checkpoints and logs, which is kept (default: a temporary one)")
+    command = argparse.ArgumentParser(prog="python -m sparsekit.examples.training_run",
+                                      description=(__doc__ or "").splitlines()[0])
+    command.add_argument("--folder", type=Path, help="folder for checkpoints and logs, which is kept (default: a temporary one)")
     for name, value, text in (("seed", 0, "seed of order and split"), ("epochs", 5, "epochs at most"),
                               ("batch-size", 256, "size of a batch"), ("learning-rate", 0.4, "learning rate of AdaGrad"),
                               ("features", 2**20, "number of columns"), ("clip", 1.0, "largest norm of the gradients"),
                               ("patience", 2, "epochs without improvement that end the run"),
                               ("checkpoint-every", 50, "batches from one checkpoint to the next")):
-        made.add_argument(f"--{name}", type=type(value), default=value, help=f"{text} (default: {value})")
-    made.add_argument("--authors", nargs="+", metavar="NAME", default=ESSAYISTS,
-                      help=f"authors that are told from the others (default: {' '.join(ESSAYISTS)})")
-    made.add_argument("--quick", action="store_true", help="16,384 columns and three epochs")
-    made.add_argument("--progress", action="store_true", help="show a progress bar")
-    made.add_argument("--tensorboard", action="store_true", help="write events for TensorBoard; needs tensorboardX")
-    made.add_argument("--compare", action=argparse.BooleanOptionalAction, default=True,
-                      help="train scikit-learn's and PyTorch's models too, where they are installed (default: yes)")
-    return made
+        command.add_argument(f"--{name}", type=type(value), default=value, help=f"{text} (default: {value})")
+    command.add_argument("--authors", nargs="+", metavar="NAME", default=ESSAYISTS,
+                         help=f"authors that are told from the others (default: {' '.join(ESSAYISTS)})")
+    command.add_argument("--quick", action="store_true", help="16,384 columns and three epochs")
+    command.add_argument("--progress", action="store_true", help="show a progress bar")
+    command.add_argument("--tensorboard", action="store_true", help="write events for TensorBoard; needs tensorboardX")
+    command.add_argument("--compare", action=argparse.BooleanOptionalAction, default=True,
+                         help="train scikit-learn's and PyTorch's models too, where they are installed (default: yes)")
+    return command
 
 
 def main(argv: Sequence[str] | None = None) -> int:

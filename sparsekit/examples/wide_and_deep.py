@@ -53,8 +53,8 @@ class WideAndDeep(gluon.HybridBlock):
 
     def hybrid_forward(self, F: Functions, wide: Tensor, categories: Tensor, weight: Tensor) -> Tensor:
         """Return the log-odds, of shape (rows, 1)."""
-        found: Tensor = F.dot(wide, weight) + self.deep(F.flatten(self.table(categories)))
-        return found
+        score: Tensor = F.dot(wide, weight) + self.deep(F.flatten(self.table(categories)))
+        return score
 
 
 class Example(running.Example):
@@ -68,10 +68,10 @@ class Example(running.Example):
     @staticmethod
     def load(options: argparse.Namespace) -> running.Split:
         """Return pairs of the relation with label 1, and as many others with label 0."""
-        found = relation.count_relation()
-        parts = [(relation.crossed(found, part.word, part.follower), relation.columns_of(found, part.word, part.follower)[0],
-                  part.label) for part in relation.draw_pairs(found, options.seed)]
-        return running.split_validation(*parts, sizes=(len(found.words), len(found.words), len(found.endings)))
+        counted = relation.count_relation()
+        parts = [(relation.crossed(counted, part.word, part.follower), relation.columns_of(counted, part.word, part.follower)[0],
+                  part.label) for part in relation.draw_pairs(counted, options.seed)]
+        return running.split_validation(*parts, sizes=(len(counted.words), len(counted.words), len(counted.endings)))
 
     @staticmethod
     def describe(data: running.Split) -> str:

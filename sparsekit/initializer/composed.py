@@ -156,36 +156,20 @@ class FusedRNN(Initializer):
         self._init, self._forget_bias = init, forget_bias
         self._sizes = recurrent.Sizes(mode, 0, num_hidden, num_hidden, num_layers, 1 + bool(bidirectional), False, False)
 
-    def _sizes_for(self, size: int) -> recurrent.Sizes:
-        """The sizes with the number of inputs that follows from the length of the parameter vector."""
-        of_inputs = size - recurrent.parameter_count(self._sizes)
-        inputs, left = divmod(of_inputs, self._sizes.sums * self._sizes.directions)
-        if left or inputs < 1:
-            raise ShapeError(f"{self!r} cannot have {size} parameters for any number of inputs.",
-                             hint="the array must be the vector of all parameters.")
-        return self._sizes._replace(inputs=inputs)
-
     def _init_weight(self, desc: str, arr: NDArray) -> None:
         chosen = self._init if self._init is not None else getattr(desc, "global_init", None)
         if chosen is None:
             raise InitializationError(f"{self!r} has no initializer for {str(desc)!r}.",
                                       hint="pass init=, or an initializer for the model.")
         with values_of(arr) as values:
-            sizes = self._sizes_for(values.size)
+            inputs = recurrent.inputs_for(self._sizes, values.size)
+            if inputs is None:
+                raise ShapeError(f"{self!r} cannot have {values.size} parameters for any number of inputs.",
+                                 hint="the array must be the vector of all parameters.")
             flat = np.zeros(values.size, values.dtype)
-            for place, parts in enumerate(recurrent.parameters_in(sizes, flat)):
-                layer, direction = divmod(place, sizes.directions)
-                self._fill(f"{'lr'[direction]}{layer}_", parts, chosen)
-            values[...] = flat.reshape(values.shape)
-
-    def _fill(self, prefix: str, parts: recurrent.Weights, chosen: Callable[..., Any]) -> None:
-        gates = {"lstm": "ifco", "gru": "rzo"}.get(self._sizes.mode, "")
-        for name, values in (("i2h_weight", parts.inputs), ("h2h_weight", parts.recurrent), ("i2h_bias", parts.bias_inputs),
-                             ("h2h_bias", parts.bias_recurrent)):
-            for gate, piece in zip(gates or [""], np.split(values, max(1, len(gates))), strict=True):
-                kind, _, role = name.partition("_")
-                desc = InitDesc(prefix + (f"{kind}_{gate}_{role}" if gate else name), global_init=chosen)
-                if gate == "f" and role == "bias":
+            for name, piece in recurrent.gates_in(self._sizes._replace(inputs=inputs), flat):
+                if name.endswith("_f_bias"):
                     piece[...] = self._forget_bias
                 else:
-                    chosen(desc, wrap(piece, cpu()))
+                    chosen(InitDesc(name, global_init=chosen), wrap(piece, cpu()))
+            values[...] = flat.reshape(values.shape)

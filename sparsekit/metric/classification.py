@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from ..base.errors import ParameterError, ShapeError, expected
+from ..core import indices
 from .base import Arrays, AveragedMetric, EvalMetric, LateMetric, Names, alias, check_label_shapes, classes_at, pairs, register
 
 if TYPE_CHECKING:
@@ -245,6 +246,9 @@ class PCC(LateMetric):
 class Perplexity(EvalMetric):
     """Perplexity: ``exp`` of the mean negative log-likelihood of the labels; probabilities below 1e-10 count as 1e-10.
 
+    A label outside the classes is clipped to the nearest class, as in MXNet, with an ``IndexWarning``;
+    ``config.indices = "error"`` makes this an error.
+
     Parameters
     ----------
     ignore_label : int or None
@@ -269,7 +273,10 @@ class Perplexity(EvalMetric):
             pred = np.moveaxis(pred, self.axis, -1).reshape(label.size, -1)
             label = label.ravel()
             counts = np.ones(len(label), bool) if self.ignore_label is None else label != self.ignore_label
-            chosen = pred[counts, classes_at(label[counts], pred.shape[1])]
+            classes = label[counts].astype(np.int64)
+            indices.check(classes, pred.shape[1], "Perplexity: the label", "classes",
+                          f"labels run from 0 to {pred.shape[1] - 1}; ignore_label= leaves one out.")
+            chosen = pred[counts, np.clip(classes, 0, pred.shape[1] - 1)]
             self._add(-float(np.log(np.maximum(chosen, 1e-10)).sum(dtype=np.float64)), int(counts.sum()))
 
     def _value(self, total: float, count: int) -> float:

@@ -10,6 +10,8 @@ from ..base.context import Context
 from ..base.types import DTypeLike
 from .ndarray import NDArray
 from .sparse import CSRNDArray, RowSparseNDArray
+from ..ndarray import ones as _ones
+from ..ndarray import zeros as _zeros
 
 _Out: TypeAlias = NDArray | Sequence[NDArray] | None
 
@@ -854,3 +856,45 @@ def _view(data: RowSparseNDArray, shape: int | Sequence[int] | None, *, out: _Ou
 @overload
 def _view(data: NDArray, shape: int | Sequence[int] | None, *, out: _Out = None, name: str | None = None) -> NDArray:
     """The same elements in exactly this shape, sharing memory: ``NDArray.reshape``, and the gradient of reshaping."""
+
+_Div = _div
+_DivScalar = _div_scalar
+_Equal = _equal
+_EqualScalar = _equal_scalar
+_Greater = _greater
+_GreaterEqualScalar = _greater_equal_scalar
+_GreaterScalar = _greater_scalar
+_Greater_Equal = _greater_equal
+_Hypot = _hypot
+_HypotScalar = _hypot_scalar
+_Lesser = _lesser
+_LesserEqualScalar = _lesser_equal_scalar
+_LesserScalar = _lesser_scalar
+_Lesser_Equal = _lesser_equal
+_LogicalAndScalar = _logical_and_scalar
+_LogicalOrScalar = _logical_or_scalar
+_LogicalXorScalar = _logical_xor_scalar
+_Logical_And = _logical_and
+_Logical_Or = _logical_or
+_Logical_Xor = _logical_xor
+_Maximum = _maximum
+_MaximumScalar = _maximum_scalar
+_Minimum = _minimum
+_MinimumScalar = _minimum_scalar
+_Minus = _minus
+_MinusScalar = _minus_scalar
+_Mod = _mod
+_ModScalar = _mod_scalar
+_Mul = _mul
+_MulScalar = _mul_scalar
+_NotEqualScalar = _not_equal_scalar
+_Not_Equal = _not_equal
+_Plus = _plus
+_PlusScalar = _plus_scalar
+_Power = _power
+_PowerScalar = _power_scalar
+_RDivScalar = _rdiv_scalar
+_RMinusScalar = _rminus_scalar
+_RModScalar = _rmod_scalar
+_RPowerScalar = _rpower_scalar
+_copyto = _copy

@@ -169,9 +169,9 @@ def _named(data: object) -> tuple[list[str], list[Any]]:
 def _local(fname: object) -> str:
     """The path of a file on this machine."""
     path = path_of(fname)
-    scheme, mark, rest = path.partition("://")
+    scheme, mark, location = path.partition("://")
     if mark and scheme == "file":
-        return rest
+        return location
     if mark and scheme.isalnum() and len(scheme) > 1:
         raise UnsupportedError(f"{path!r} is not a local file; {scheme}:// is not supported.",
                                hint="copy it to or from this machine with the tools of that service.")
@@ -236,42 +236,42 @@ class _Reader:
     def __init__(self, file: BufferedIOBase, size: int, name: str) -> None:
         self.file, self.size, self.name, self.place = file, size, name, 0
 
-    def fail(self, what: str, place: int | None = None, hint: str = "") -> FileFormatError:
+    def fail(self, problem: str, place: int | None = None, hint: str = "") -> FileFormatError:
         """The error for what is wrong at a byte, the current one by default."""
-        return FileFormatError(f"{self.name}, byte {self.place if place is None else place}: {what}",
+        return FileFormatError(f"{self.name}, byte {self.place if place is None else place}: {problem}",
                                hint=hint or "the file is damaged, or was not written by mx.nd.save.")
 
-    def need(self, count: int, what: str) -> None:
+    def need(self, count: int, part: str) -> None:
         """Raise unless so many bytes are left."""
         if count > self.size - self.place:
-            raise self.fail(f"{what} takes {count:,} bytes, but only {self.size - self.place:,} are left.",
+            raise self.fail(f"{part} takes {count:,} bytes, but only {self.size - self.place:,} are left.",
                             hint="the file is truncated or damaged; copy it again.")
 
-    def take(self, form: str, what: str) -> tuple[Any, ...]:
+    def take(self, form: str, part: str) -> tuple[Any, ...]:
         """The next numbers, as ``struct`` describes them."""
         count = struct.calcsize("<" + form)
-        self.need(count, what)
+        self.need(count, part)
         data = self.file.read(count)
         if len(data) != count:
-            raise self.fail(f"{what} ends after {len(data)} bytes.", hint="the file was truncated while it was read.")
+            raise self.fail(f"{part} ends after {len(data)} bytes.", hint="the file was truncated while it was read.")
         self.place += count
         return struct.unpack("<" + form, data)
 
-    def values(self, shape: tuple[int, ...], dtype: str, what: str) -> Array:
+    def values(self, shape: tuple[int, ...], dtype: str, part: str) -> Array:
         """The next elements, as an array of that shape."""
         count, kind = math.prod(shape), np.dtype(dtype)
-        self.need(count * kind.itemsize, what)
-        check_memory(count * kind.itemsize, f"{self.name}, byte {self.place}: {what}", "read it on a machine with more memory.")
+        self.need(count * kind.itemsize, part)
+        check_memory(count * kind.itemsize, f"{self.name}, byte {self.place}: {part}", "read it on a machine with more memory.")
         buffer = np.empty(count, kind.newbyteorder("<"))
         if count and self.file.readinto(buffer.view(np.uint8).data) != buffer.nbytes:
-            raise self.fail(f"{what} is truncated.", hint="the file was truncated while it was read.")
+            raise self.fail(f"{part} is truncated.", hint="the file was truncated while it was read.")
         place, self.place = self.place, self.place + buffer.nbytes
         if dtype == "bool" and buffer.view(np.uint8).max(initial=0) > 1:
-            raise self.fail(f"{what} holds bytes that are neither 0 nor 1.", place)
+            raise self.fail(f"{part} holds bytes that are neither 0 nor 1.", place)
         try:
             return buffer.astype(kind, copy=False).reshape(shape)
         except ValueError as error:
-            raise self.fail(f"{what} has shape {shape}: {error}.", place) from None
+            raise self.fail(f"{part} has shape {shape}: {error}.", place) from None
 
     def everything(self) -> list[NDArray] | dict[str, NDArray]:
         """All arrays: a list, or a dict if they have names."""
@@ -294,84 +294,84 @@ class _Reader:
             raise self.fail(f"two arrays are named {twice!r}.", start)
         return dict(zip(names, arrays, strict=True)) if names else arrays
 
-    def text(self, what: str) -> str:
+    def text(self, part: str) -> str:
         """The next string."""
-        (length,) = self.take("Q", f"the length of {what}")
-        self.need(length, what)
+        (length,) = self.take("Q", f"the length of {part}")
+        self.need(length, part)
         place = self.place
         try:
-            return str(self.take(f"{length}s", what)[0].decode("utf-8", "surrogatepass"))
+            return str(self.take(f"{length}s", part)[0].decode("utf-8", "surrogatepass"))
         except UnicodeDecodeError as error:
-            raise self.fail(f"{what} is not UTF-8 text: {error.reason}.", place) from None
+            raise self.fail(f"{part} is not UTF-8 text: {error.reason}.", place) from None
 
-    def array(self, what: str) -> NDArray:
+    def array(self, part: str) -> NDArray:
         """The next array, checked like components given by a user."""
         start = self.place
-        (magic,) = self.take("I", what)
-        stype = self.stype(what) if magic in (V2, V3) else "default"
-        stored = self.shape(f"{what}, shape of the stored values") if stype != "default" else None
+        (magic,) = self.take("I", part)
+        stype = self.stype(part) if magic in (V2, V3) else "default"
+        stored = self.shape(f"{part}, shape of the stored values") if stype != "default" else None
         if magic not in (V1, V2, V3):
             if magic > MOST_AXES:
-                raise self.fail(f"{what} begins with {magic:#x}, which no array begins with.", start)
-            shape = tuple(self.take(f"{magic}I", f"{what}, shape"))
+                raise self.fail(f"{part} begins with {magic:#x}, which no array begins with.", start)
+            shape = tuple(self.take(f"{magic}I", f"{part}, shape"))
         else:
-            shape = self.shape(f"{what}, shape")
+            shape = self.shape(f"{part}, shape")
         if not shape and magic not in (V2, V3):
-            raise self.fail(f"{what} has no shape and no values.", start, "it was saved before it was given any.")
-        context = self.context(what)
-        dtype = self.dtype(f"{what}, element type")
-        store = (self.values(shape, dtype, what) if stored is None
-                 else self.sparse(what, stype, stored, shape, dtype))
+            raise self.fail(f"{part} has no shape and no values.", start, "it was saved before it was given any.")
+        context = self.context(part)
+        dtype = self.dtype(f"{part}, element type")
+        store = (self.values(shape, dtype, part) if stored is None
+                 else self.sparse(part, stype, stored, shape, dtype))
         return wrap(store, Context("cpu", 0)).as_in_context(context)
 
-    def stype(self, what: str) -> str:
+    def stype(self, part: str) -> str:
         """The next number, as a storage type."""
         place = self.place
-        (number,) = self.take("i", f"{what}, storage type")
+        (number,) = self.take("i", f"{part}, storage type")
         if not 0 <= number < len(STYPES):
-            raise self.fail(f"{what} has storage type {number}, not 0 to {len(STYPES) - 1}.", place)
+            raise self.fail(f"{part} has storage type {number}, not 0 to {len(STYPES) - 1}.", place)
         return STYPES[number]
 
-    def shape(self, what: str) -> tuple[int, ...]:
+    def shape(self, part: str) -> tuple[int, ...]:
         """The next shape."""
         place = self.place
-        (axes,) = self.take("i", what)
+        (axes,) = self.take("i", part)
         if not 0 <= axes <= MOST_AXES:
-            raise self.fail(f"{what} has {axes} axes, not 0 to {MOST_AXES}.", place)
-        sizes = self.take(f"{axes}q", what)
+            raise self.fail(f"{part} has {axes} axes, not 0 to {MOST_AXES}.", place)
+        sizes = self.take(f"{axes}q", part)
         if min(sizes, default=0) < 0:
-            raise self.fail(f"{what} is {sizes}, with a negative size.", place)
+            raise self.fail(f"{part} is {sizes}, with a negative size.", place)
         return tuple(sizes)
 
-    def context(self, what: str) -> Context:
+    def context(self, part: str) -> Context:
         """The next device, or the CPU in place of one that is not here."""
         place = self.place
-        kind, number = self.take("ii", f"{what}, device")
+        kind, number = self.take("ii", f"{part}, device")
         if kind not in DEVICES or number < 0:
-            raise self.fail(f"{what} lies on device {number} of kind {kind}, which does not exist.", place,
+            raise self.fail(f"{part} lies on device {number} of kind {kind}, which does not exist.", place,
                             "an array without shape and values was saved, or the file is damaged.")
         name = DEVICES[kind]
         return Context(name, number) if name == "cpu" or number < num_gpus() else Context("cpu", 0)
 
-    def dtype(self, what: str) -> str:
+    def dtype(self, part: str) -> str:
         """The next number, as an element type."""
         place = self.place
-        (number,) = self.take("i", what)
+        (number,) = self.take("i", part)
         if not 0 <= number < len(DTYPES):
-            raise self.fail(f"{what} is number {number}{' (bfloat16)' if number == 12 else ''}, which is not supported.", place,
+            raise self.fail(f"{part} is number {number}{' (bfloat16)' if number == 12 else ''}, which is not supported.", place,
                             f"save it as one of {', '.join(DTYPES)}.")
         return DTYPES[number]
 
-    def sparse(self, what: str, stype: str, stored: tuple[int, ...], shape: tuple[int, ...], dtype: str) -> Sparse:
+    def sparse(self, part: str, stype: str, stored: tuple[int, ...], shape: tuple[int, ...], dtype: str) -> Sparse:
         """The components of a sparse array, valid together."""
         start, layouts = self.place, []
         for name in INDICES[stype]:
-            kind, sizes = self.dtype(f"{what}, type of {name}"), self.shape(f"{what}, {name}")
+            kind, sizes = self.dtype(f"{part}, type of {name}"), self.shape(f"{part}, {name}")
             if kind not in ("int32", "int64"):
-                raise self.fail(f"{what}: {name} holds {kind}, not int32 or int64.", start)
+                raise self.fail(f"{part}: {name} holds {kind}, not int32 or int64.", start)
             layouts.append((name, sizes, kind))
-        data = self.values(stored, dtype, f"{what}, stored values")
-        parts = [self.values(sizes, kind, f"{what}, {name}") for name, sizes, kind in layouts]
+        data = self.values(stored, dtype, f"{part}, stored values")
+        parts = [self.values(sizes, kind, f"{part}, {name}") for name, sizes, kind in layouts]
         try:
             if stype == "row_sparse":
                 return RowSparse(data, parts[0], shape)
@@ -380,7 +380,7 @@ class _Reader:
                 data, parts[1] = data[:used].copy(), parts[1][:used].copy()
             return CSR(data, parts[1], parts[0], shape)
         except (SparsekitError, TypeError) as error:
-            raise self.fail(f"{what} is not a valid {stype} array: {getattr(error, 'message', error)}", start) from None
+            raise self.fail(f"{part} is not a valid {stype} array: {getattr(error, 'message', error)}", start) from None
 
 
 entries(globals(), __all__)

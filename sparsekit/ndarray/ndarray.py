@@ -355,7 +355,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         elif other._layout is self._layout and self.stype == "default" and other._store.dtype == self._store.dtype:
             self._check_writable()
             np.copyto(self._store, other._store)
-            if hooks.made or (hooks.sink is not None and hooks.state.lane != "backward"):
+            if hooks.densified or (hooks.sink is not None and hooks.state.lane != "backward"):
                 hooks.flowed(other._store, self._store)
             return
         if other.shape != self.shape:
@@ -368,7 +368,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
             self._check_writable()
             if other.stype == "default":
                 hooks.ignore_fp_errors(np.copyto, self._store, store, casting="unsafe")
-                if hooks.made or (hooks.sink is not None and hooks.state.lane != "backward"):
+                if hooks.densified or (hooks.sink is not None and hooks.state.lane != "backward"):
                     hooks.flowed(store, self._store)
             else:
                 self._fill_from_sparse(store, by)
@@ -533,7 +533,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
             check_no_part(value)
             with device.current(value._ctx):
                 value = value._store if value.stype == "default" else self._written(value)
-            if hooks.made or (hooks.sink is not None and hooks.state.lane != "backward"):
+            if hooks.densified or (hooks.sink is not None and hooks.state.lane != "backward"):
                 hooks.flowed(value, self._store)
         else:
             value = assignable(value)

@@ -114,8 +114,8 @@ class _Other(Exception):
     """Arguments that the operators do not have."""
 
 
-def _silent(what: str, array: NumpyProtocol) -> ConversionError:
-    return ConversionError(f"{what} would silently make a {array.stype} array of shape {array._store.shape} dense.",
+def _silent(subject: str, array: NumpyProtocol) -> ConversionError:
+    return ConversionError(f"{subject} would silently make a {array.stype} array of shape {array._store.shape} dense.",
                            hint="x.asnumpy() makes it dense, x.asscipy() gives a scipy matrix; functions of mx.nd accept it.")
 
 
@@ -176,8 +176,8 @@ def matmul(left: Any, right: Any, out: NumpyProtocol | None = None) -> NDArray:
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    def function(a: NDArray, axis: object = None, *rest: object, keepdims: object = False, **others: object) -> object:
-        if rest or others or (name == "mean" and a.dtype.kind != "f"):  # MXNet's means of integers are integers
+    def function(a: NDArray, axis: object = None, *arguments: object, keepdims: object = False, **others: object) -> object:
+        if arguments or others or (name == "mean" and a.dtype.kind != "f"):  # MXNet's means of integers are integers
             raise _Other
         return getattr(F, name)(a, axis=axis, keepdims=bool(keepdims))
 
@@ -185,8 +185,8 @@ def _reduction(name: str) -> Callable[..., Any]:
 
 
 def _place(name: str) -> Callable[..., Any]:
-    def function(a: NDArray, axis: object = None, *rest: object, keepdims: object = False, **others: object) -> object:
-        return _other() if rest or others else getattr(F, name)(a, axis=axis, keepdims=bool(keepdims))
+    def function(a: NDArray, axis: object = None, *arguments: object, keepdims: object = False, **others: object) -> object:
+        return _other() if arguments or others else getattr(F, name)(a, axis=axis, keepdims=bool(keepdims))
 
     return function
 

@@ -250,8 +250,8 @@ class BaseSparseNDArray(NDArray):
         An int keeps its axis: ``x[2]`` is an array of one row.  Numbers for both axes of a matrix give single elements
         as a dense array.
         """
-        whole = isinstance(key, builtins.slice) and key == builtins.slice(None)
-        return self if whole or key is Ellipsis else select(self, key)
+        is_whole = isinstance(key, builtins.slice) and key == builtins.slice(None)
+        return self if is_whole or key is Ellipsis else select(self, key)
 
     def __setitem__(self, key: object, value: object) -> None:
         """``x[key] = value``: a number, or an array of any storage type; that of the array stays.

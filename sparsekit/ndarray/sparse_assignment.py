@@ -222,13 +222,13 @@ def _changed_rows(x: NDArray, store: RowSparse, key: object, value: Foreign) -> 
     single = places is not None or (x.ndim == 2 and not any(isinstance(part, slice) for part in parts))
     if single:
         parts = list(_paired(*parts))
-    rows, *rest = parts
+    rows, *inner = parts
     values = _numbers(value, x)
     rows = rows if single else _numbers_of(rows, x.shape[0])
     if not values.any():  # rows that are not stored are zero already
-        _fits(values, single, rows, rest, x.shape)
+        _fits(values, single, rows, inner, x.shape)
         inside = _within(rows, store.indices) if isinstance(rows, np.ndarray) else _within(store.indices, rows)
-        rest = [part[inside] for part in rest] if single else rest
+        inner = [part[inside] for part in inner] if single else inner
         rows = rows[inside] if isinstance(rows, np.ndarray) else store.indices[inside]
         values = np.zeros((), x.dtype)
     check_room("assignment", (len(rows), *x.shape[1:]), x.dtype)
@@ -237,23 +237,23 @@ def _changed_rows(x: NDArray, store: RowSparse, key: object, value: Foreign) -> 
     stored = np.union1d(store.indices, touched)
     data = np.zeros((stored.shape[0], *x.shape[1:]), x.dtype)
     data[np.searchsorted(stored, store.indices)] = store.data
-    _write(data, np.searchsorted(stored, numbers), rest, values, single)
+    _write(data, np.searchsorted(stored, numbers), inner, values, single)
     kept = ~np.isin(stored, touched) | data.any(axis=tuple(range(1, data.ndim)))
     return RowSparse(data[kept], stored[kept].astype(store.indices.dtype, copy=False), store.shape, check=False)
 
 
-def _fits(values: Array, single: bool, rows: range | Array, rest: list[Any], shape: tuple[int, ...]) -> None:
+def _fits(values: Array, single: bool, rows: range | Array, inner: list[Any], shape: tuple[int, ...]) -> None:
     """Raise unless the values broadcast to the part."""
-    sizes = (len(_numbers_of(part, size)) for part, size in zip(rest, shape[1:], strict=True))
+    sizes = (len(_numbers_of(part, size)) for part, size in zip(inner, shape[1:], strict=True))
     _of_shape(values, np.shape(rows) if single else (len(rows), *sizes))
 
 
-def _write(data: Array, ranks: Array, rest: list[Any], values: Array, single: bool) -> None:
-    """Write into the rows of these ranks: single elements, or the parts of them that ``rest`` names."""
-    part = tuple(slice(number, number + 1) if isinstance(number, int) else number for number in rest)
+def _write(data: Array, ranks: Array, inner: list[Any], values: Array, single: bool) -> None:
+    """Write into the rows of these ranks: single elements, or the parts of them that ``inner`` names."""
+    part = tuple(slice(number, number + 1) if isinstance(number, int) else number for number in inner)
     try:
         if single:
-            data[(ranks, *rest)] = values
+            data[(ranks, *inner)] = values
         else:
             block = data[ranks]
             block[(slice(None), *part)] = values

@@ -291,7 +291,7 @@ class Missed:
 
     def store_of(self, array: ArrayObject) -> Store:
         """The store of one of the arrays, whatever its rows have missed."""
-        store: Store = next(plain._store for known, plain in zip(self.arrays, self.plain, strict=True) if known is array)
+        store: Store = next(plain._store for held, plain in zip(self.arrays, self.plain, strict=True) if held is array)
         return store
 
     def up_to_date(self, array: ArrayObject) -> Store:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..base import displays
 from ..base.errors import ProfilerError, expected
@@ -15,6 +15,7 @@ from .what_if import what_if
 if TYPE_CHECKING:
     from ..figures.kit import Figure
     from .profile import Profile
+    from .types import Alive, Temporary
     from .what_if import WhatIf
 
 __all__ = ["RunMemory"]
@@ -32,6 +33,17 @@ class RunMemory(dict[str, Any]):  # Any: the values of ``types.Memory``
     def __init__(self, profile: Profile) -> None:
         self._profile, self._data = profile, profile._data()
         super().__init__(self._data.memory)
+
+    # What rows of the two lists hold is known to type checkers; tests/kernels/test_types.py asks for it.
+    @overload
+    def __getitem__(self, name: Literal["at_peak"]) -> list[Alive]: ...
+    @overload
+    def __getitem__(self, name: Literal["temporaries"]) -> list[Temporary]: ...
+    @overload
+    def __getitem__(self, name: str) -> Any: ...  # Any: a field of any type
+
+    def __getitem__(self, name: str) -> object:  # object: the overloads say what
+        return super().__getitem__(name)
 
     def figure(self, against: Mapping[str, RunMemory] | None = None, name: str = "this run", title: str = "",
                top: float = 0.0, budget: float | str = 0) -> Figure:

@@ -6,7 +6,6 @@ does its event loop, and whatever runs after it in this process would find that 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import secrets
@@ -41,6 +40,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",   # nothing leaves this machine
 )
 
 #: Of a page with JupyterLab.
@@ -60,6 +60,14 @@ SETTINGS = {
     "notebook-extension/tracker": {"autoStartDefaultKernel": True, "windowingMode": "none"},
     "docmanager-extension/plugin": {"autosave": False},
 }
+
+CONFIGURATION = {"LabApp": {"expose_app_in_browser": True, "extension_manager": "readonly"}, "ServerApp": {"port_retries": 0},
+                 "LanguageServerManager": {"autodetect": False}}
+
+#: Notebooks with a live view and a picture that was saved, as in every notebook of the course: one has a name of the course.
+COURSE_NAME, OTHER_NAME = "99_live.ipynb", "own.ipynb"
+LIVE = "import sparsekit as mx\nmx.nd.sparse.csr_matrix([[7, 0, 8, 0], [0, 0, 0, 0], [0, 9, 0, 0]]).inspect().live()"
+SAVED = {"text/plain": "a finding", "text/html": "<img src='data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22/%3E'>"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -139,15 +147,27 @@ def wait_until_up(process: subprocess.Popen, server: Server, log: Path, seconds:
     pytest.fail(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8')[-3000:]}", pytrace=False)
 
 
-@contextlib.contextmanager
-def running(command: list[str], server: Server, home: Path, environment: dict[str, str]) -> Iterator[None]:
-    """Run a command that starts JupyterLab, until the block ends."""
+@pytest.fixture(scope="package")
+def jupyter_server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """``sparsekit lab`` on a free port of this machine, serving a copy of the notebooks, touching nobody's settings."""
+    pytest.importorskip("jupyterlab", reason="no JupyterLab: python -m pip install 'sparsekit[lab]'")
+    home = tmp_path_factory.mktemp("jupyter")
+    server = Server(f"http://127.0.0.1:{free_port()}", secrets.token_hex(16), home / "notebooks")
+    shutil.copytree(ROOT / "notebooks", server.folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    shutil.copytree(ROOT / "profiles", home / "profiles")  # records that notebooks read
+    for name in (COURSE_NAME, OTHER_NAME):
+        write_cells(server.folder / name, [LIVE, "1"], saved=SAVED)
+    environment = {**private_environment(home), "JUPYTER_TOKEN": server.token}
+    write_settings(Path(environment["JUPYTERLAB_SETTINGS_DIR"]))
+    Path(environment["JUPYTER_CONFIG_DIR"], "jupyter_lab_config.json").write_text(json.dumps(CONFIGURATION), encoding="utf-8")
+    command = [sys.executable, "-m", "sparsekit", "lab", "--dir", str(server.folder), "--no-browser", "--port",
+               server.url.rpartition(":")[2]]
     log = home / "server.log"
     with log.open("w", encoding="utf-8") as sink:
         process = subprocess.Popen(command, env=environment, cwd=home, stdout=sink, stderr=subprocess.STDOUT)
         try:
             wait_until_up(process, server, log)
-            yield
+            yield server
         finally:
             process.terminate()
             try:
@@ -155,27 +175,6 @@ def running(command: list[str], server: Server, home: Path, environment: dict[st
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-@pytest.fixture(scope="package")
-def jupyter_server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """JupyterLab on a free port of this machine, serving a copy of the notebooks, touching nobody's settings."""
-    pytest.importorskip("jupyterlab", reason="no JupyterLab: python -m pip install 'sparsekit[lab]'")
-    home = tmp_path_factory.mktemp("jupyter")
-    server = Server(f"http://127.0.0.1:{free_port()}", secrets.token_hex(16), home / "notebooks")
-    shutil.copytree(ROOT / "notebooks", server.folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
-    shutil.copytree(ROOT / "profiles", home / "profiles")  # records that notebooks read
-    environment = private_environment(home)
-    write_settings(Path(environment["JUPYTERLAB_SETTINGS_DIR"]))
-    command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
-        f"--port={urlsplit(server.url).port}", "--ServerApp.port_retries=0",
-        f"--IdentityProvider.token={server.token}", f"--ServerApp.root_dir={server.folder}",
-        "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly",
-        "--LanguageServerManager.autodetect=False",
-    ]  # fmt: skip
-    with running(command, server, home, environment):
-        yield server
 
 
 class Lab:
@@ -187,7 +186,7 @@ class Lab:
     errors : list of str
         Console errors and uncaught exceptions since the page was opened.
     foreign : list of str
-        Addresses outside the server that the page asked for; the requests were refused.
+        Addresses outside the server that the page asked for; the browser finds none of them.
     """
 
     def __init__(self, page: Any, server: Server) -> None:
@@ -196,7 +195,7 @@ class Lab:
         self.foreign: list[str] = []
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self._said(str(error)))
-        page.route("**/*", self._guard)
+        page.on("request", self._note)   # a route would keep the browser from caching JupyterLab
 
     def _hear(self, message: Any) -> None:
         if message.type == "error":
@@ -206,13 +205,10 @@ class Lab:
         if not any(known in error for known in KNOWN_ERRORS):
             self.errors.append(error)
 
-    def _guard(self, route: Any) -> None:
-        address = urlsplit(route.request.url)
-        if address.scheme in ("data", "blob") or address.netloc == urlsplit(self.server.url).netloc:
-            route.continue_()
-        else:
-            self.foreign.append(route.request.url)
-            route.abort()
+    def _note(self, request: Any) -> None:
+        address = urlsplit(request.url)
+        if address.scheme not in ("data", "blob") and address.netloc != urlsplit(self.server.url).netloc:
+            self.foreign.append(request.url)
 
     def open(self, notebook: str) -> Lab:
         """Show a notebook and wait until its kernel is connected and idle; in the same JupyterLab if another was left."""
@@ -306,16 +302,11 @@ class Lab:
         assert wrong == []
 
 
-def new_context(browser: Any) -> Any:
-    context = browser.new_context(viewport=SIZE, service_workers="block")
-    context.set_default_timeout(180_000)
-    return context
-
-
 @pytest.fixture(scope="package")
 def reader(browser: Any, jupyter_server: Server) -> Iterator[Lab]:
     """One page in which a reader opens a notebook after the other, leaving each: JupyterLab takes seconds to load."""
-    context = new_context(browser)
+    context = browser.new_context(viewport=SIZE, service_workers="block")
+    context.set_default_timeout(180_000)
     yield Lab(context.new_page(), jupyter_server)
     context.close()
 
@@ -335,23 +326,52 @@ def lab(reader: Lab) -> Iterator[Callable[[str], Lab]]:
         reader.leave()
 
 
-def write_cells(path: Path, cells: list[str]) -> None:
-    """Write a notebook of these cells."""
+def write_cells(path: Path, cells: list[str], saved: dict[str, str] | None = None) -> None:
+    """Write a notebook of these cells; ``saved`` is what the last one showed when it was saved."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells])
+    if saved:
+        notebook.cells[-1].outputs = [nbformat.v4.new_output("display_data", data=saved)]
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(notebook, path)
 
 
+@pytest.fixture(scope="module")
+def cells_notebook(reader: Lab, jupyter_server: Server) -> Iterator[Lab]:
+    """A notebook for cells of the tests of a module: a kernel takes longer to start than most cells to run."""
+    write_cells(jupyter_server.folder / "cells.ipynb", [""])
+    yield reader.open("cells.ipynb")
+    reader.leave()
+
+
 @pytest.fixture
-def open_cells(lab: Callable[[str], Lab], jupyter_server: Server) -> Callable[[list[str]], Lab]:
-    """Function that opens a notebook of these cells, which have not run."""
-    path = jupyter_server.folder / "cells.ipynb"
+def open_cells(cells_notebook: Lab) -> Iterator[Callable[[list[str]], Lab]]:
+    """Function that shows a notebook of these cells, which have not run."""
 
-    def open_notebook(cells: list[str]) -> Lab:
-        write_cells(path, cells)
-        return lab(path.name)
+    def show(cells: list[str]) -> Lab:
+        cells_notebook.page.set_viewport_size(SIZE)
+        cells_notebook.page.evaluate(
+            """cells => {
+                const notebook = window.jupyterapp.shell.currentWidget.content.model.sharedModel;
+                notebook.transact(() => {
+                    notebook.deleteCellRange(0, notebook.cells.length);
+                    notebook.insertCells(0, cells.map(source => ({cell_type: 'code', source})));
+                });
+            }""",
+            [cell.strip() for cell in cells],
+        )
+        return cells_notebook
 
-    return open_notebook
+    yield show
+    cells_notebook.check()
+
+
+def widths_of(page: Any, *widths: int) -> Iterator[int]:
+    """A page as if it was opened at each of these widths, without its figures being drawn by Python anew."""
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.reload()
+        page.wait_for_selector("[data-ready]")
+        yield width
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import nbformat
 import pytest
 
 from sparsekit.course import million_rows_figure
@@ -20,12 +19,9 @@ COLORS = """canvas => {
 
 
 @pytest.fixture
-def flood(lab, jupyter_server):
-    """The display in a notebook of its own."""
-    cell = nbformat.v4.new_code_cell("import sparsekit as mx\nmx.million_rows()")
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), jupyter_server.folder / "flood.ipynb")
-    view = lab("flood.ipynb")
-    view.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+def flood(open_cells):
+    """The display in a notebook."""
+    view = open_cells(["import sparsekit as mx\nmx.million_rows()"]).run_all()
     view.page.locator(".sk-rows[data-ready]").wait_for()
     return view
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from .conftest import write_cells
-
 NOTEBOOKS = sorted(path.name for path in (Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 
 #: All are run cell by cell elsewhere; in JupyterLab the first one, and all of them with ``--all``.
@@ -28,19 +26,10 @@ prof.timeline().live()
 """
 
 
-def in_lab(reader, folder, name, cells):
-    """A notebook of these cells, opened and run."""
-    write_cells(folder / name, cells)
-    yield reader.open(name).run_all()
-    reader.leave()
-    (folder / name).unlink()
-
-
 @pytest.fixture
-def live(reader, jupyter_server):
+def live(open_cells):
     """A small notebook that shows both live views, run."""
-    cells = [TIMELINE, MEMORY]
-    yield from in_lab(reader, jupyter_server.folder, "live.ipynb", cells)
+    return open_cells([TIMELINE, MEMORY]).run_all()
 
 
 def both_themes(view: Any, name: str) -> None:
@@ -52,6 +41,22 @@ def both_themes(view: Any, name: str) -> None:
         view.theme(dark)
         path = view.screenshot(f"{name}-{'dark' if dark else 'light'}")
         assert path.stat().st_size > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=() if name == ALWAYS else pytest.mark.thorough) for name in NOTEBOOKS])
+def test_a_notebook_of_the_course_runs_and_its_timeline_answers(lab, name):
+    view = lab(name).run_all()
+    assert view.unrun() == 0
+    timelines = view.page.locator(TIMELINES)
+    if name == ALWAYS:
+        assert timelines.count() >= 1
+    if timelines.count():
+        timelines.first.get_by_placeholder("search").fill("dot")
+        view.page.keyboard.press("Enter")
+        view.page.keyboard.press("Escape")
+    both_themes(view, Path(name).stem)
 
 
 def test_a_click_on_the_timeline_reads_out_the_operator(live):
@@ -82,20 +87,3 @@ def test_live_views_carry_their_static_twins(live):
         assert "<img alt=" in html
         assert "data:image/svg+xml;" in html
         assert "<table" in html
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("notebook", [
-    pytest.param(name, marks=() if name == ALWAYS else pytest.mark.thorough) for name in NOTEBOOKS])
-def test_a_notebook_of_the_course_runs_and_its_timeline_answers(reader, notebook):
-    view = reader.open(notebook).run_all()
-    assert view.unrun() == 0
-    timelines = view.page.locator(TIMELINES)
-    if notebook == ALWAYS:
-        assert timelines.count() >= 1
-    if timelines.count():
-        timelines.first.get_by_placeholder("search").fill("dot")
-        view.page.keyboard.press("Enter")
-        view.page.keyboard.press("Escape")
-    both_themes(view, Path(notebook).stem)
-    view.leave()

@@ -82,8 +82,6 @@ def ask(browser, perfetto, trace) -> Iterator[Any]:
 
     context = browser.new_context(service_workers="block")
     page = context.new_page()
-    ours = (perfetto, "blob:", "data:")
-    page.route("**/*", lambda route: route.continue_() if route.request.url.startswith(ours) else route.abort())
 
     def opened() -> None:
         page.goto(f"{perfetto}/index.html", wait_until="domcontentloaded")

@@ -13,6 +13,7 @@ from sparsekit.figures.timeline import timeline_figure
 from tests.figures.recorded import tables, training
 from tests.figures.test_cable import crossed
 
+from .conftest import widths_of
 from .gallery import made
 
 
@@ -94,19 +95,23 @@ BEYOND = """() => [...document.querySelectorAll("body *")]
     .filter(node => node.getBoundingClientRect().right > innerWidth + 1).map(node => node.outerHTML.slice(0, 80))"""
 
 
-@pytest.mark.parametrize("width", [390, 1200])
-def test_every_display_is_read_in_both_themes_and_on_a_phone(open_page, width):
-    page = open_page(*[view() for view in VIEWS.values()], viewport={"width": width, "height": 900})
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
-        assert page.evaluate(FAINT) == [], theme
-    assert page.evaluate(NAMELESS) == []
-    assert page.evaluate(BEYOND) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+@pytest.fixture(scope="module")
+def figures():
+    return {name: view() for name, view in VIEWS.items()}
 
 
-def test_with_scripts_off_every_picture_and_table_stands(browser, tmp_path):
-    figures = {name: view() for name, view in VIEWS.items()}
+def test_every_display_is_read_in_both_themes_and_on_a_phone(open_page, figures):
+    page = open_page(*figures.values())
+    for width in widths_of(page, 390, 1200):
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            assert page.evaluate(FAINT) == [], (width, theme)
+        assert page.evaluate(NAMELESS) == [], width
+        assert page.evaluate(BEYOND) == [], width
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+
+
+def test_with_scripts_off_every_picture_and_table_stands(browser, tmp_path, figures):
     html_page("A page", figures, path=tmp_path / "page.html")
     context = browser.new_context(offline=True, java_script_enabled=False, viewport={"width": 1000, "height": 800})
     page = context.new_page()

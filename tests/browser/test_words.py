@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sparsekit.figures.array import array_figure
 from sparsekit.figures.graph import graph_figure
 from sparsekit.figures.timeline import timeline_figure
@@ -13,6 +11,7 @@ from tests.figures.gallery import everything
 from tests.figures.recorded import tables, training
 from tests.figures.test_timeline import CONVERTED, LEDGER, MARKS, called, processes
 
+from .conftest import widths_of
 from .gallery import made
 from .test_figures import MEMORY
 from .test_timeline import RUNS
@@ -87,15 +86,10 @@ FIGURES = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def figures():
-    return [make() for make in FIGURES.values()]
-
-
-@pytest.mark.parametrize("width", [390, 640, 1000, 1200])
-def test_words_do_not_overlap_are_not_cut_and_stay_in_their_cards(open_page, figures, width):
-    page = open_page(*figures, viewport={"width": width, "height": 900})
-    assert page.locator("figure > svg:not(.over)").count() == len(FIGURES)
-    assert page.evaluate(OVERLAPS) == []
-    assert page.evaluate(BEYOND) == []
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+def test_words_do_not_overlap_are_not_cut_and_stay_in_their_cards(open_page):
+    page = open_page(*[make() for make in FIGURES.values()])
+    for width in widths_of(page, 390, 640, 1000, 1200):
+        assert page.locator("figure > svg:not(.over)").count() == len(FIGURES)
+        assert page.evaluate(OVERLAPS) == [], width
+        assert page.evaluate(BEYOND) == [], width
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, width

@@ -62,7 +62,7 @@ def test_bad_arguments_are_named():
 def test_a_page_may_send_anything():
     pytest.importorskip("anywidget", reason="no anywidget: python -m pip install 'sparsekit[lab]'")
     view = mx.million_rows("the cat")
-    row = view.found.stored[0]
+    row = view.touched.stored[0]
     view.answer({"ask": "row", "row": row})
     assert f"{row:,} of 1,000,000" in view.details
     assert "<svg" in view.details

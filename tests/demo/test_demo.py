@@ -50,13 +50,19 @@ class Load:
         return 1.4 if self.number in self.busy else 0.0
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """One quick run on a machine that says it is idle: status, what was printed, the folder."""
-    folder = tmp_path_factory.mktemp("demo") / "made"
+@pytest.fixture(scope="module", autouse=True)
+def machine_of_tests():
+    """A machine that says it is idle."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(turns, "OtherLoad", Load)
-        status, said = demo("--quick", "--output", str(folder))
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(machine_of_tests, tmp_path_factory):
+    """One quick run: status, what was printed, the folder."""
+    folder = tmp_path_factory.mktemp("demo") / "made"
+    status, said = demo("--quick", "--output", str(folder))
     return status, said, folder
 
 
@@ -165,7 +171,7 @@ TIME = re.compile(r"[\d.]+\s?(?:ns|µs|ms|s|min|h)\b|\bas fast\b|batches took")
 @pytest.mark.parametrize("why", ["other programs", "memory"])
 def test_times_that_are_unreliable_are_in_no_output(results, monkeypatch, tmp_path, why):
     """Whether other programs ran, or the variants do not fit into memory together; the rest depends on no number of batches."""
-    monkeypatch.setattr(turns, "OtherLoad", Load)
+    monkeypatch.setattr(turns, "FEWEST_CALLS", 1)  # nobody sees what they are
     monkeypatch.setattr(Load, "busy", (0,) if why == "other programs" else ())
     monkeypatch.setattr(Load, "count", 0)
     if why == "memory":
@@ -191,7 +197,6 @@ def test_times_that_are_unreliable_are_in_no_output(results, monkeypatch, tmp_pa
 
 def test_a_variant_that_does_not_fit_is_skipped_with_the_reason(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "available_memory", lambda: 460_000_000)
-    monkeypatch.setattr(turns, "OtherLoad", Load)
     folder = tmp_path / "again"
     folder.mkdir()
     (folder / "mine.txt").write_text("kept", encoding="utf-8")

@@ -20,8 +20,8 @@ from .conftest import ROOT, until
 from .jobs import alive, alone
 
 STEPS = 30
-#: Histories with real processes, by default and with ``--all``.
-USUAL, ALL = 5, 50
+#: Histories with real processes, by default and with ``--all``; in the first three each kind of fault comes.
+USUAL, ALL = 3, 50
 
 
 @pytest.fixture(scope="module")

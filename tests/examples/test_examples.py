@@ -15,6 +15,7 @@ from sparsekit.core.table import machine, table
 from sparsekit.datasets.words import split_words
 from sparsekit.examples import NAMES, relation, running, sampled_softmax
 from sparsekit.examples.beside import Beside, Measured
+from sparsekit.profiler import turns
 from sparsekit.profiler.turns import Comparison, Turn
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -35,6 +36,13 @@ ERRORS = 5
 def counted():
     """The relation, counted once."""
     return relation.count_relation()
+
+
+@pytest.fixture(autouse=True)
+def few_turns(monkeypatch):
+    """As few steps in turn as have an interval: no test looks at times."""
+    monkeypatch.setattr(running, "TIMED_ROUNDS", 8)
+    monkeypatch.setattr(turns, "FEWEST_CALLS", 1)
 
 
 @pytest.fixture(autouse=True)
@@ -97,13 +105,12 @@ def test_an_example_beats_any_trivial_predictor_and_dense_storage(name, results)
     assert all(word in said for word in ("time per step in ms", "bytes of gradients", f"Test {kind.score_name}: "))
 
 
-@pytest.mark.parametrize(("turns", "told"), [
+@pytest.mark.parametrize(("blocks", "told"), [
     ([0.5, 0.5, 0.51, 0.49, 0.5, 0.5, 0.5, 0.5], "2.0× to 2.0× as fast"),
     ([1.0, 1.001, 0.999, 1.0, 1.0, 1.0, 1.0, 1.0], "no detectable difference"),
     ([0.001, 0.5, 0.01, 0.3, 0.02, 0.4, 0.001, 0.5], "varies too much here")])
-def test_times_are_told_with_their_interval_or_not_at_all(turns, told):
-    blocks = [[Turn(0, 1.0), Turn(1, share)] for share in turns]
-    times = Comparison(["dense", "sparse"], [1, 1], blocks, 0.9, [])
+def test_times_are_told_with_their_interval_or_not_at_all(blocks, told):
+    times = Comparison(["dense", "sparse"], [1, 1], [[Turn(0, 1.0), Turn(1, share)] for share in blocks], 0.9, [])
     measured = {"dense": Measured(200, [0.5]), "sparse": Measured(100, [0.5])}
     *_, last = running.table(Beside(measured, times)).splitlines()
     assert last.startswith("  time per step in ms")

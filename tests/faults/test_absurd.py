@@ -16,13 +16,13 @@ SWEEP = Path(__file__).with_name("absurd.py").read_text(encoding="utf-8")
 SOME = "6"
 
 
-@pytest.mark.parametrize("part", ["0", pytest.param("1", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("part", ["0", *(pytest.param(part, marks=pytest.mark.thorough) for part in "123")])
 def test_absurd_attributes_of_every_operator(part):
-    done = programs.run(SWEEP, part, "2", SOME, "15", memory=3000 * programs.MIB, timeout=400)
+    done = programs.run(SWEEP, part, "4", SOME, "15", memory=3000 * programs.MIB, timeout=400)
     assert done.check().splitlines() == ["done"], done.stderr[-500:]
     calls, results = map(int, re.findall(r"\d+", done.stderr.splitlines()[-1]))
-    assert calls > 5000
-    assert results > 1000
+    assert calls > 2500
+    assert results > 500
 
 
 #: What ended the interpreter, or took all memory, of arrays that fall back: (call, error).

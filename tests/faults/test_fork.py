@@ -108,8 +108,9 @@ print(rounds)
 """
 
 
-def test_forks_while_threads_compute_profile_and_draw():
-    assert programs.run(FORKS, "8", timeout=400, env={"SPARSEKIT_NUM_THREADS": "3"}).check() == "8\n"
+@pytest.mark.parametrize("rounds", ["4", pytest.param("16", marks=pytest.mark.thorough)])
+def test_forks_while_threads_compute_profile_and_draw(rounds):
+    assert programs.run(FORKS, rounds, timeout=400, env={"SPARSEKIT_NUM_THREADS": "3"}).check() == f"{rounds}\n"
 
 
 LOADERS = """
@@ -247,7 +248,7 @@ def all_free():
 assert len(locks) >= 6 and all_free()
 place = interrupted = 0
 while True:
-    place += 1
+    place += int(sys.argv[1])
     interrupt = Interrupt(place)
     sys.settrace(interrupt)
     pid = os.fork()
@@ -265,8 +266,9 @@ print(place)
 """
 
 
-def test_an_interrupt_at_any_instruction_of_a_fork_leaves_no_lock_taken():
-    assert int(programs.run(INTERRUPTED, timeout=400).check()) > 50
+@pytest.mark.parametrize("one_in", [4, pytest.param(1, marks=pytest.mark.thorough)])
+def test_an_interrupt_at_any_instruction_of_a_fork_leaves_no_lock_taken(one_in):
+    assert int(programs.run(INTERRUPTED, str(one_in), timeout=400).check()) > 50
 
 
 def test_no_property_holds_a_lock_while_it_is_computed():

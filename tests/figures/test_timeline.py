@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 
 import numpy as np
 import pytest
@@ -296,16 +295,15 @@ def test_threads_have_rows_of_their_own_unless_there_are_too_many():
 # --------------------------------------------------------------------------- very many events
 
 
-def test_a_picture_stays_small_however_many_events_and_calls_are_summed_not_lost():
+def test_a_picture_stays_small_however_many_events_and_calls_are_summed_not_lost(calls_of):
     columns = tables(training(steps=3, compiles=False))
     each, length = len(columns.events), 2_000_000
     turns = 200_000 // each
     rows = columns.taken({"events": np.tile(np.arange(each), turns)})
     many = rows.changed({"events": {"start": rows.events.start + np.repeat(np.arange(turns), each) * length}})
-    began = time.process_time()
     figure = timeline_figure(many)
     html = figure.html()
-    assert time.process_time() - began < 1
+    assert calls_of(lambda: timeline_figure(many).html()) < len(many.events)  # it does not go through the events one by one
     assert len(html) < 150_000
     assert len(figure.marks) < 2000
     sums = sum(int(re.match(r"[\d,]+", mark.title)[0].replace(",", "")) for mark in bars(figure, 0, "sum"))
@@ -322,8 +320,10 @@ def test_no_picture_has_more_than_two_thousand_marks(wide):
     draw = random.Random(0)
     records = [{"name": "op", "lane": f"lane{i % 9}", "start": 40.0 * i, "thread": i % 3,
                 "duration": 350.0 if wide else draw.choice((0.01, 5.0, 30.0))} for i in range(9000)]  # fmt: skip
-    many = {f"run {i}": tables(records[: 9000 - 100 * i]) for i in range(12)}
-    for columns in (tables(records), {"a": tables(records), "b": tables(records[:900]), "c": tables(records[:300])}, many):
+    whole = tables(records)
+    first = {count: whole.taken({"events": np.arange(count)}) for count in (300, 900, *range(7900, 9100, 100))}
+    many = {f"run {count}": first[count] for count in sorted(first, reverse=True)[:12]}
+    for columns in (whole, {"a": first[9000], "b": first[900], "c": first[300]}, many):
         figure = timeline_figure(columns)
         assert len(figure.marks) < 2000
         window = figure.panels[0].x[0], figure.panels[0].x[0] + abs(figure.panels[0].x[1] - figure.panels[0].x[0]) / 30

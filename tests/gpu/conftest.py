@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside this one, which are not tests
 
 import capturing
+import device_library
 import fake_cupy
 import simt
 
@@ -34,9 +35,10 @@ def machine(tmp_path_factory, pytestconfig):
 
 @pytest.fixture(scope="session")
 def compiled(machine):
-    """The device functions, for the types that most tests use."""
+    """The device functions, for the types that most tests use: a function compiled alone takes a third of all of a type."""
     library = simt.Library(machine)
-    library.prepare([("float32", "int64"), ("float32", "int32")])
+    library.prepare([("float32", "int64"), ("float32", "int32"), ("float64", "int64")])
+    library.prepare([("float16", "int64")], device_library.suited("float16"))
     return library
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 from sparsekit.kernels import FILES
-from sparsekit.kernels.gpu import launch
+from sparsekit.kernels.gpu import formulas, launch
 
 #: C++ types of values and of indices that are compiled: all values with wide indices, float32 with narrow ones too.  Steps of
 #: optimizers get float16 as float32 copies, and recurrent layers compute in single precision at least.
@@ -33,6 +33,14 @@ def kinds_of(kernel: launch.Kernel, value: str, index: str) -> tuple[str, ...]:
         else:
             kinds.append(f"{name}*" if word.endswith("*") else f"const {name}*")
     return tuple(kinds)
+
+
+def suited(value: str) -> list[str]:
+    """The device functions that take values of a type, as numpy names it."""
+    real = {*formulas.FORMULAS, "gelu", "gelu_backward", "softmax", "softmax_backward", "sum_powers", "sum_slopes", "dot_tiles",
+            "layer_norm", "layer_norm_backward", "piece_moments", "piece_slopes"}
+    wide = {name for name in kernels() if name in WIDE or name.endswith("_step")}
+    return sorted(set(kernels()) - (set() if value == "float64" else wide) - (real if value.startswith("int") else set()))
 
 
 def signatures(name: str, values: tuple[str, ...] = VALUES) -> list[tuple[str, ...]]:

@@ -177,6 +177,8 @@ class Library:
         kernels = device_library.kernels()
         keys = [(name, device_library.kinds_of(kernels[name], launch.TYPES[value], launch.TYPES[index]))
                 for value, index in types for name in names or sorted(kernels)]
+        keys += [(name, tuple("const double*" if kind == "numbers" else kind for kind in kinds))  # as graphs take numbers
+                 for name, kinds in keys if "numbers" in kinds]
         symbols = {key: f"run_{key[0]}_{number}" for number, key in enumerate(dict.fromkeys(keys)) if key not in self._found}
         if not symbols:
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import simt
-from capturing import Capture
 from simt import Fault, Schedule
 
 pytestmark = pytest.mark.thorough
@@ -92,13 +91,6 @@ def room(count, dtype=np.float32):
     return np.zeros(count, dtype)
 
 
-@pytest.mark.parametrize("schedule", [Schedule(None, 64), *RANDOM])
-def test_blocks_share_memory_and_meet_at_barriers(kernels, schedule):
-    data, out = np.arange(1000, dtype=np.float32), room(4)
-    kernels["add_up"].run(4, [data, out, np.int64(1000)], schedule)
-    np.testing.assert_array_equal(out, [data[[at for at in range(1000) if at // 64 % 4 == block]].sum() for block in range(4)])
-
-
 @pytest.mark.parametrize(("name", "arguments", "said"), [
     ("without_barrier", [room(128)], "a race|holds nothing yet"),
     ("barrier_passed_by", [room(128)], "passed by|leaves, while others wait at __syncthreads"),
@@ -129,29 +121,6 @@ def test_what_holds_nothing_is_not_read(kernels):
     both = room(200)
     with pytest.raises(Fault, match="holds nothing yet"):
         kernels["copy_shifted"].run(2, [both, both, *values[2:4], np.int64(100)], RANDOM[0], blank=(0,))
-
-
-@pytest.mark.parametrize(("shift", "sectors"), [(0, 4), (1, 5)])
-def test_traffic_is_counted_by_requests_of_warps(kernels, shift, sectors):
-    data, out = room(64 + shift), room(64)
-    made = kernels["copy_shifted"].run(1, [data, out, np.int64(64), np.int64(shift), np.int64(0)], Schedule(None, 64), True)
-    assert (made.requests, made.sectors, made.stored, made.longest) == (4, 2 * (sectors + 4), 8, 1)
-    assert made.distinct == 8 + 8 + shift
-    assert made.fetched == 8 + shift  # the sector that both warps ask for is in the cache
-
-
-def test_work_that_is_captured_is_done_by_the_launch(compiled, stand_in):
-    run, out = compiled.compiled("gelu", ("const float*", "float*", "long long")), stand_in.zeros(3, np.float32)
-    data = stand_in.ones(3, np.float32)
-    Capture.current = Capture()
-    try:
-        run((1,), (256,), (data, out, np.int64(3)))
-        work = Capture.current.work
-    finally:
-        Capture.current = None
-    assert not out.get().any()
-    work[0]()
-    assert out.get().all()
 
 
 def test_fibers_of_other_processors(machine, tmp_path, monkeypatch, kernels):

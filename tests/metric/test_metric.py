@@ -115,7 +115,6 @@ def test_auc_refuses_what_has_no_area():
 
 @pytest.mark.parametrize(("call", "error"), [
     ("mx.metric.CrossEntropy().update(mx.nd.array([-1]), shares(1, 2))", mx.RowIndexError),
-    ("mx.metric.Perplexity(None).update(mx.nd.array([2]), shares(1, 2))", mx.RowIndexError),
     ("mx.metric.PCC().update(mx.nd.array([-1]), mx.nd.array([1]))", mx.RowIndexError),
     ("mx.metric.MSE().update(wave(3), wave(4, 5))", mx.ShapeError),
     ("mx.metric.F1(average='weighted')", mx.UnknownNameError),
@@ -125,6 +124,17 @@ def test_auc_refuses_what_has_no_area():
 ])
 def test_what_mxnet_lets_pass(call, error, names):
     refused(error, "Hint", eval, call, names)
+
+
+def test_perplexity_of_a_label_outside_the_classes_is_mxnets_with_a_warning_or_refused(monkeypatch):
+    shares = mx.nd.array([[0.25, 0.75], [0.5, 0.5]])
+    metric = mx.metric.Perplexity(None)
+    with pytest.warns(mx.IndexWarning, match="Perplexity: the label 2 is outside the 2 classes") as caught:
+        metric.update(mx.nd.array([2, -1]), shares)
+    assert metric.get()[1] == pytest.approx(math.exp(-(math.log(0.75) + math.log(0.5)) / 2), rel=1e-6)
+    assert caught[0].filename == __file__
+    monkeypatch.setattr(mx.config, "indices", "error")
+    refused(mx.RowIndexError, "the 2 classes", metric.update, mx.nd.array([2]), mx.nd.array([[0.25, 0.75]]))
 
 
 @pytest.mark.parametrize(("name", "value"), [("mae", 1.0), ("mse", 5 / 3), ("rmse", (5 / 3) ** 0.5)])

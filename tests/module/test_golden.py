@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import logging
-import re
-import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks
+from tests.module.same_code import check, run
 
 FACTS = json.loads((Path(__file__).parents[1] / "golden" / "module.json").read_text(encoding="utf-8"))
 CASES = {case["name"]: case for case in FACTS["cases"]}
@@ -22,76 +19,16 @@ CASES = {case["name"]: case for case in FACTS["cases"]}
 LOGGED = {"feed forward": "it trains a Module, which logs the metric of each epoch"}
 
 
-class Lines(logging.Handler):
-    def __init__(self):
-        super().__init__()
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(f"{record.levelname}: " + re.sub(r"cost=[\d.]+", "cost=T", record.getMessage()))
-
-
-def run(case, folder, monkeypatch):
-    """What the case's code leaves, logs, says and writes."""
-    handler, names = Lines(), {"mx": mx, "np": np}
-    logger = logging.getLogger()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    monkeypatch.chdir(folder)
-    try:
-        with warnings.catch_warnings(record=True) as said, mx.name.NameManager():
-            warnings.simplefilter("always")
-            exec(FACTS["start"] + case["code"], names)
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-    # What lazy updates leave out MXNet writes to standard error: tests/optimizer/test_lazy_warning.py.
-    told = [one for one in said if issubclass(one.category, UserWarning) and one.category is not mx.LazyUpdateWarning]
-    return names["result"], handler.lines, [str(one.message) for one in told], files
-
-
-def compare(found, expected, where=""):
-    if isinstance(expected, dict):
-        assert sorted(found) == sorted(expected), where
-        for name, item in expected.items():
-            compare(found[name], item, f"{where}.{name}")
-    elif isinstance(expected, list) and any(isinstance(item, (str, list, dict)) for item in expected):
-        assert len(found) == len(expected), where
-        for place, item in enumerate(expected):
-            compare(found[place], item, f"{where}[{place}]")
-    elif isinstance(expected, (bool, str, type(None))):
-        assert found == expected, where
-    else:
-        np.testing.assert_allclose(np.asarray(found, np.float64), np.asarray(expected, np.float64), rtol=1e-5, atol=1e-6,
-                                   err_msg=where)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_code_gives_what_mxnet_gives(name, tmp_path, monkeypatch):
-    case = CASES[name]
-    result, log, said, files = run(case, tmp_path, monkeypatch)
-    compare(result, case["result"], name)
-    if name in LOGGED:
-        assert log != case["log"]
-    else:
-        compare([_number(line) for line in log], [_number(line) for line in case["log"]], "log")
-    assert said == case["warnings"]
-    assert {key: base64.b64encode(data).decode() for key, data in files.items()} == case["files"]
-
-
-def _number(line):
-    """A log line as its words, and its number if it ends with one."""
-    words, equals, number = line.rpartition("=")
-    return [words, [float(number)]] if equals and number != "T" else [line, [0.0]]
+    check(FACTS["start"], CASES[name], tmp_path, monkeypatch, logged=name not in LOGGED)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name.startswith("linear")])
 def test_nothing_becomes_dense_while_sparse_models_train(name, tmp_path, monkeypatch):
     before = len(hooks.ledger)
     monkeypatch.setattr(mx.config, "densify", "error")
-    run(CASES[name], tmp_path, monkeypatch)
+    run(FACTS["start"], CASES[name], tmp_path, monkeypatch)
     assert len(hooks.ledger) == before
 
 

@@ -245,13 +245,13 @@ def test_an_array_computed_further_on_is_traced_back_by_a_profiler(x):
 
 def test_no_array_is_kept_alive_by_the_record_of_what_made_it_dense(x):
     gc.collect()
-    before = len(hooks.made)
+    before = len(hooks.densified)
     made = x + 1
     reference = weakref.ref(made._store)
-    assert len(hooks.made) == before + 1
+    assert len(hooks.densified) == before + 1
     del made
     assert reference() is None
-    assert len(hooks.made) == before
+    assert len(hooks.densified) == before
 
 
 def test_contracts_choose_what_they_forbid(x):

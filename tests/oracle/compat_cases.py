@@ -280,5 +280,56 @@ def mask_of_a_symbol(mx):
             mx.sym.contrib.boolean_mask(data).list_arguments()[1][-6:]]
 
 
+def old_autograd(mx):
+    """``mx.contrib.autograd`` of 2017."""
+    old = mx.contrib.autograd
+    x, y = mx.nd.array([1.0, 2.0]), mx.nd.array([3.0, 5.0])
+    found = [[[gradient.asnumpy().tolist() for gradient in call(x, y)] for call in (
+        old.grad(lambda a, b: a * b + a), old.grad(lambda a, b: [a * b, a * 2], argnum=1), old.grad(lambda a, b: a * b, [1, 0]))]]
+    gradients, loss = old.grad_and_loss(lambda a: (a * a).sum())(x)
+    found += [gradients[0].asnumpy().tolist(), loss.asnumpy().tolist()]
+    now = lambda: [mx.autograd.is_recording(), mx.autograd.is_training()]  # noqa: E731
+    with old.train_section():
+        found.append(now())
+        with old.test_section():
+            found.append(now())
+        with old.TrainingStateScope(False):
+            found.append(now())
+        found.append(now())
+    found += [now(), old.set_is_training(True), now(), old.set_is_training(False), now()]
+    sums = mx.nd.zeros((2,))
+    old.mark_variables([x], [sums], "add")
+    for heads in (None, [mx.nd.array([2.0, 3.0])]):
+        with old.train_section():
+            z = x * y
+        old.backward([z], heads, retain_graph=True)
+        old.compute_gradient([z])
+    refused = []
+    for call in (lambda: old.backward(z), lambda: old.grad(lambda a: a)(3)):
+        try:
+            call()
+        except AssertionError:
+            refused.append(True)
+    return [*found, sums.asnumpy().tolist(), refused]
+
+
+def old_names_of_operators(mx):
+    """Operators of ``_internal`` by their names before 2017."""
+    a, b, found = mx.nd.array([1, 2, 3]), mx.nd.array([3, 2, 0.5]), {}
+    words = ["Div", "Equal", "Greater", "Greater_Equal", "Hypot", "Lesser", "Lesser_Equal", "Logical_And", "Logical_Or",
+             "Logical_Xor", "Maximum", "Minimum", "Minus", "Mod", "Mul", "Not_Equal", "Plus", "Power"]
+    for word in words:
+        found[word] = getattr(mx.nd._internal, f"_{word}")(a, b).asnumpy().round(5).tolist()
+    for word in [word.replace("_", "") for word in words] + ["RDiv", "RMinus", "RMod", "RPower"]:
+        name = f"_{word}Scalar"
+        symbol = getattr(mx.sym._internal, name)(mx.sym.var("a"), scalar=2.0)
+        found[name] = [getattr(mx.nd._internal, name)(a, scalar=2.0).asnumpy().round(5).tolist(), symbol.name,
+                       symbol.get_internals().tojson().count("_scalar")]
+    copied = mx.nd.zeros(3)
+    mx.nd._internal._copyto(a, out=copied)
+    return [found, copied.asnumpy().tolist(), mx.nd._internal._zeros(shape=(2,)).asnumpy().tolist(),
+            mx.nd._internal._ones(shape=(2,), dtype="int32").asnumpy().tolist()]
+
+
 CASES = [value for name, value in list(globals().items()) if callable(value) and getattr(value, "__module__", "") == __name__
          and name not in ("described", "raises")]

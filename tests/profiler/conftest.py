@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sparsekit.core import hooks
-from sparsekit.profiler import Profiler
+from sparsekit.profiler import Profiler, api
 from sparsekit.storage import CSR, RowSparse
 
 #: A folder of one machine, which must not reach a trace; put together here, because no file may name one.
@@ -82,6 +82,15 @@ def library(monkeypatch):
     yield Library()
     hooks.state.lane, hooks.state.layer = "forward", ""
     assert hooks.sink is None, "a test left its profiler running"
+
+
+@pytest.fixture
+def fresh_api(library, monkeypatch):
+    """MXNet's functions of a profiler, of which no run is left and no setting was changed."""
+    monkeypatch.setattr(api._Shared, "profiler", None)
+    monkeypatch.setattr(api, "_config", {name: default for name, (default, _) in api.SETTINGS.items()})
+    yield
+    api.set_state("stop")
 
 
 @pytest.fixture

@@ -12,12 +12,8 @@ from sparsekit.profiler import api
 
 
 @pytest.fixture(autouse=True)
-def fresh(library, monkeypatch, tmp_path):
-    monkeypatch.setattr(api._Shared, "profiler", None)
-    monkeypatch.setattr(api, "_config", {name: default for name, (default, _) in api.SETTINGS.items()})
+def here(fresh_api, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    yield
-    profiler.set_state("stop")
 
 
 def add(library, number=1):

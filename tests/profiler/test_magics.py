@@ -10,6 +10,7 @@ from IPython.utils.capture import capture_output
 from sparsekit.base.errors import ProfilerError, UnsupportedError
 from sparsekit.profiler import Profiler
 from sparsekit.profiler.magics import _split, load_ipython_extension
+from tests.fixes.conftest import origin, shared  # noqa: F401 - tries start from one process
 from tests.ipython_shell import ipython
 
 

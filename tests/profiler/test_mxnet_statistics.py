@@ -12,12 +12,7 @@ from sparsekit.profiler import api
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "profiler_api.json").read_text())
 
 
-@pytest.fixture(autouse=True)
-def fresh(library, monkeypatch):
-    monkeypatch.setattr(api._Shared, "profiler", None)
-    monkeypatch.setattr(api, "_config", {name: default for name, (default, _) in api.SETTINGS.items()})
-    yield
-    profiler.set_state("stop")
+pytestmark = pytest.mark.usefixtures("fresh_api")
 
 
 @pytest.fixture

@@ -197,9 +197,9 @@ class TableKernels:
         work = likely(indices.shape[0]) * max(1, static(weight.shape[1]) * (1 + len(states)))
         self._step(step, work >= 2 * self._update.GRAIN, weight, data, indices, 1, numbers, states)
 
-    def relu_slope(self, above: Outline, made: Outline, out: Outline) -> None:
+    def relu_slope(self, above: Outline, result: Outline, out: Outline) -> None:
         """Note the gradient of relu."""
-        self._share_over(self._activation.relu_slope_shared, above, made, out)
+        self._share_over(self._activation.relu_slope_shared, above, result, out)
 
     def sigmoid(self, data: Outline, out: Outline) -> None:
         """Note the logistic function of elements."""
@@ -213,13 +213,13 @@ class TableKernels:
         """Note the logarithm of the softmax of rows."""
         self._share_over(self._normalize.log_softmax_shared, data, largest, out)
 
-    def softmax_backward_rows(self, above: Outline, made: Outline, out: Outline) -> None:
+    def softmax_backward_rows(self, above: Outline, result: Outline, out: Outline) -> None:
         """Note the gradient of the softmax of rows."""
-        self._share_over(self._activation.softmax_backward_shared, above, made, out)
+        self._share_over(self._activation.softmax_backward_shared, above, result, out)
 
-    def log_softmax_backward_rows(self, above: Outline, made: Outline, out: Outline) -> None:
+    def log_softmax_backward_rows(self, above: Outline, result: Outline, out: Outline) -> None:
         """Note the gradient of the logarithm of the softmax of rows."""
-        self._share_over(self._activation.log_softmax_backward_shared, above, made, out)
+        self._share_over(self._activation.log_softmax_backward_shared, above, result, out)
 
     def outside(self, values: Outline, size: int) -> int:
         """Note that positions are inside an axis: where one is not, Python runs the operator."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import ctypes
 import math
 import operator
@@ -107,7 +108,7 @@ class Lowered:
         self.exits: dict[int, _Bound] = {}
         self.reasons: list[str] = []
         self.roots = self.bound = 0
-        computed, kept = program.made, program.kept
+        computed, kept = program.written, program.kept
         read = sorted(program.read - computed)
         for slot in read:
             if slot in fixed:
@@ -322,19 +323,19 @@ def _pairs(pairs: Iterable[tuple[int, int]]) -> Array:
 def _placed(buffers: Sequence[Origin], sizes: Sequence[int], operators: int) -> tuple[list[int], int]:
     """Offsets of buffers in one piece of memory, which those share that are not in use at once; and its bytes."""
     offsets = [0] * len(buffers)
-    taken: list[tuple[int, int, int, int]] = []  # start, end, first, last
+    taken: list[tuple[int, int, int, int]] = []  # start, end, first, last; in the order of the starts
     total = 0
     for place in sorted(range(len(buffers)), key=lambda index: -sizes[index]):  # the largest first, which leaves the fewest gaps
         origin = buffers[place]
         first, last = origin.first, operators if origin.kept else origin.last
         size = -(-max(sizes[place], 1) // LINE) * LINE
         start = 0
-        for low, high, begins, ends in sorted(taken):
+        for low, high, begins, ends in taken:
             if begins <= last and first <= ends:
                 if low - start >= size:
                     break
                 start = max(start, high)
-        taken.append((start, start + size, first, last))
+        bisect.insort(taken, (start, start + size, first, last))
         offsets[place] = start
         total = max(total, start + size)
     return offsets, total

@@ -141,7 +141,7 @@ class Account:
             if not reason:
                 for slot in step.outputs:
                     self.recipes[slot] = self._recipe(slot, step.inputs, (parameters or {}).get(slot, ""))
-        fixed = read.difference(lowered.entry.slots, lowered.program.made)
+        fixed = read.difference(lowered.entry.slots, lowered.program.written)
         self.constants = {slot: self._recipe(slot, (), "") for slot in fixed}
         freed: dict[int, list[int]] = {}
         for origin, number in self._buffers.values():

@@ -122,9 +122,9 @@ sigmoid_shared, gelu_shared, gelu_backward_shared = (
     shared_over(body, GRAIN // 2, GRAIN // 4) for body in (_sigmoid, _gelu, _gelu_backward))
 
 
-def relu_slope(above, made, out):
+def relu_slope(above, result, out):
     """``above`` where the output of relu is positive, ``0 * above`` elsewhere, nan where that is nan; float32 (elements,)."""
-    share(relu_slope_shared, (above, made, out))
+    share(relu_slope_shared, (above, result, out))
 
 
 def sigmoid(data, out):
@@ -142,14 +142,14 @@ def gelu_backward(above, data, out):
     share(gelu_backward_shared, (above, data, out))
 
 
-def softmax_backward_rows(above, made, out):
+def softmax_backward_rows(above, result, out):
     """``made * (above - sum(above * made))``, row by row; float32 (rows, columns)."""
-    share(softmax_backward_shared, (above, made, out))
+    share(softmax_backward_shared, (above, result, out))
 
 
-def log_softmax_backward_rows(above, made, out):
+def log_softmax_backward_rows(above, result, out):
     """``above - exp(made) * sum(above)``, row by row; float32 (rows, columns)."""
-    share(log_softmax_backward_shared, (above, made, out))
+    share(log_softmax_backward_shared, (above, result, out))
 
 
 def layer_norm_backward_rows(above, data, gamma, mean, share, out, scale, offset):

@@ -184,10 +184,10 @@ def carry_over(address, count, sums):
                 sums[place + half] = (pair >> 64 * half ^ word) % 2**64
 
 
-def _product(one, other):
+def _product(value, other):
     """The product of two numbers without carries."""
     product = 0
     for bit in range(int(other).bit_length()):
         if int(other) >> bit & 1:
-            product ^= int(one) << bit
+            product ^= int(value) << bit
     return product

@@ -92,11 +92,11 @@ def elman_forward(gates, recurrent, bias, rectified, hidden):
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def elman_backward(given, hidden, rectified, change):
+def elman_backward(gradient, hidden, rectified, change):
     """The gradient of what ``elman_forward`` adds up, from that of ``hidden``."""
     zero, one = hidden.dtype.type(0), hidden.dtype.type(1)
     for row in range(hidden.shape[0]):
-        above, value, changes = given[row], hidden[row], change[row]
+        above, value, changes = gradient[row], hidden[row], change[row]
         for place in range(changes.shape[0]):
             slope = (one if value[place] > zero else zero) if rectified else one - value[place] * value[place]
             changes[place] = above[place] * slope
@@ -125,12 +125,12 @@ def lstm_forward(gates, recurrent, bias, before, bounds, stop, cell, hidden):
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def lstm_backward(given, given_cell, gates, before, cell, bounds, change):
+def lstm_backward(gradient, gradient_cell, gates, before, cell, bounds, change):
     """The gradients of the gates' sums; that of the cell, which is given, becomes that of the cell before."""
     width, low, high = cell.shape[1], bounds[0], bounds[1]
     one, zero = cell.dtype.type(1), cell.dtype.type(0)
     for row in range(cell.shape[0]):
-        above, flow, gate, old, now, changes = given[row], given_cell[row], gates[row], before[row], cell[row], change[row]
+        above, flow, gate, old, now, changes = gradient[row], gradient_cell[row], gates[row], before[row], cell[row], change[row]
         entry, forget, new, leave = gate[:width], gate[width:2 * width], gate[2 * width:3 * width], gate[3 * width:]
         first, second, third, fourth = (
             changes[:width], changes[width:2 * width], changes[2 * width:3 * width], changes[3 * width:])
@@ -173,13 +173,13 @@ def gru_forward(gates, recurrent, bias, bias_recurrent, before, extra, hidden):
 
 
 @kernel(fastmath={"contract"}, error_model="numpy")
-def gru_backward(given, gates, before, extra, change, change_recurrent):
+def gru_backward(gradient, gates, before, extra, change, change_recurrent):
     """The gradients of both halves of the gates' sums; that of the state becomes the part that passes by the gates."""
     width, one = before.shape[1], before.dtype.type(1)
     two = 2 * width
     for row in range(before.shape[0]):
         above, gate, old, own, changes, back = (
-            given[row], gates[row], before[row], extra[row], change[row], change_recurrent[row])
+            gradient[row], gates[row], before[row], extra[row], change[row], change_recurrent[row])
         reset, update, new = gate[:width], gate[width:two], gate[two:]
         first, second, third = changes[:width], changes[width:two], changes[two:]
         for place in range(width):

@@ -210,8 +210,8 @@ def halves_of(singles, out):
 def choose_values(condition, left, right, out):
     """``out = left where condition else right``; all (n,)."""
     for place in range(out.shape[0]):
-        one, other = left[place], right[place]  # read both, so that the loop is compiled to vectors
-        out[place] = one if condition[place] else other
+        first, second = left[place], right[place]  # read both, so that the loop is compiled to vectors
+        out[place] = first if condition[place] else second
 
 
 @kernel

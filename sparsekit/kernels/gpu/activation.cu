@@ -20,35 +20,35 @@ DEVICE void gelu_backward(const Above* above, const Data* data, Out* out, whole 
 }
 
 // What a team adds up of its piece of a row for the gradient of a softmax, or of its logarithm.
-template <class Sum, class Above, class Made>
-DEVICE Sum sum_slope(const Above* above, const Made* made, const Piece& at, whole start, whole lanes, whole logarithm) {
+template <class Sum, class Above, class Result>
+DEVICE Sum sum_slope(const Above* above, const Result* result, const Piece& at, whole start, whole lanes, whole logarithm) {
     Sum total = 0;
     for (whole column = at.low + at.lane; column < at.high; column += lanes)
-        total += (Sum)above[start + column] * (logarithm ? (Sum)1 : (Sum)made[start + column]);
+        total += (Sum)above[start + column] * (logarithm ? (Sum)1 : (Sum)result[start + column]);
     return team_sum(total, lanes);
 }
 
-template <class Above, class Made, class Part>
-DEVICE void sum_slopes(const Above* above, const Made* made, Part* parts, whole rows, whole width, whole pieces, whole lanes,
+template <class Above, class Result, class Part>
+DEVICE void sum_slopes(const Above* above, const Result* result, Part* parts, whole rows, whole width, whole pieces, whole lanes,
                        whole logarithm) {
     for (EACH(item, rows * pieces * lanes)) {
         Piece at(item, width, pieces, lanes);
-        Part total = sum_slope<Part>(above, made, at, at.row * width, lanes, logarithm);
+        Part total = sum_slope<Part>(above, result, at, at.row * width, lanes, logarithm);
         if (at.lane == 0) parts[over(item, lanes)] = total;
     }
 }
 
-template <class Above, class Made, class Part, class Out>
-DEVICE void softmax_backward(const Above* above, const Made* made, const Part* parts, Out* out, whole rows, whole width,
+template <class Above, class Result, class Part, class Out>
+DEVICE void softmax_backward(const Above* above, const Result* result, const Part* parts, Out* out, whole rows, whole width,
                              whole pieces, whole lanes, whole logarithm) {
     typedef SUM(Out) Sum;
     for (EACH(item, rows * pieces * lanes)) {
         Piece at(item, width, pieces, lanes);
         whole start = at.row * width;
         Sum total = pieces > 1 ? (Sum)sum_parts(parts + at.row * pieces, pieces, at.lane, lanes)
-                               : sum_slope<Sum>(above, made, at, start, lanes, logarithm);
+                               : sum_slope<Sum>(above, result, at, start, lanes, logarithm);
         for (whole column = at.low + at.lane; column < at.high; column += lanes) {
-            Sum slope = (Sum)above[start + column], value = (Sum)made[start + column];
+            Sum slope = (Sum)above[start + column], value = (Sum)result[start + column];
             out[start + column] = (Out)(logarithm ? slope - exp(value) * total : value * (slope - total));
         }
     }

@@ -16,9 +16,9 @@ _piece_slopes = Kernel("piece_slopes", "data data data data data part* part* cou
 _layer_norm_backward = Kernel("layer_norm_backward", "data data data data data part part data* count count count count")
 
 
-def relu_slope(above, made, out):
+def relu_slope(above, result, out):
     """``above`` where the output of relu is positive, ``0 * above`` elsewhere, nan where that is nan; (elements,)."""
-    FORMULAS["relu_slope"](made.shape[0], above, made, out, made.shape[0])
+    FORMULAS["relu_slope"](result.shape[0], above, result, out, result.shape[0])
 
 
 def sigmoid(data, out):
@@ -44,14 +44,14 @@ def _run_softmax(above, result, out, logarithm):
     _softmax_backward(rows * pieces * lanes, above, result, parts, out, rows, width, pieces, lanes, logarithm)
 
 
-def softmax_backward_rows(above, made, out):
+def softmax_backward_rows(above, result, out):
     """``made * (above - sum(above * made))``, row by row; (rows, columns)."""
-    _run_softmax(above, made, out, False)
+    _run_softmax(above, result, out, False)
 
 
-def log_softmax_backward_rows(above, made, out):
+def log_softmax_backward_rows(above, result, out):
     """``above - exp(made) * sum(above)``, row by row; (rows, columns)."""
-    _run_softmax(above, made, out, True)
+    _run_softmax(above, result, out, True)
 
 
 def layer_norm_backward_rows(above, data, gamma, mean, share, out, scale, offset):

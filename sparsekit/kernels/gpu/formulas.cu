@@ -13,13 +13,16 @@ template <class Data, class Out> DEVICE void sigmoid(const Data* data, Out* out,
 }
 
 // From the result of the logistic function.
-template <class Above, class Made, class Out> DEVICE void sigmoid_slope(const Above* above, const Made* made, Out* out, whole count) {
-    EACH_ELEMENT(Sum value = (Sum)made[place]; out[place] = (Out)(((Sum)1 - value) * value * (Sum)above[place]);)
+template <class Above, class Result, class Out>
+DEVICE void sigmoid_slope(const Above* above, const Result* result, Out* out, whole count) {
+    EACH_ELEMENT(Sum value = (Sum)result[place]; out[place] = (Out)(((Sum)1 - value) * value * (Sum)above[place]);)
 }
 
 // nan where the result of the rectifier is nan.
-template <class Above, class Made, class Out> DEVICE void relu_slope(const Above* above, const Made* made, Out* out, whole count) {
-    EACH_ELEMENT(Sum value = (Sum)made[place]; out[place] = (Out)(value != value ? value : (Sum)above[place] * (Sum)(value > 0));)
+template <class Above, class Result, class Out>
+DEVICE void relu_slope(const Above* above, const Result* result, Out* out, whole count) {
+    EACH_ELEMENT(Sum value = (Sum)result[place];
+                 out[place] = (Out)(value != value ? value : (Sum)above[place] * (Sum)(value > 0));)
 }
 
 template <class Data, class Out> DEVICE void softplus(const Data* data, Out* out, whole count) {

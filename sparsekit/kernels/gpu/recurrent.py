@@ -19,9 +19,9 @@ def elman_forward(gates, recurrent, bias, rectified, hidden):
     _elman_forward(hidden.size, gates, recurrent, bias, hidden, *hidden.shape, bool(rectified))
 
 
-def elman_backward(given, hidden, rectified, change):
+def elman_backward(gradient, hidden, rectified, change):
     """The gradient of what ``elman_forward`` adds up, from that of ``hidden``."""
-    _elman_backward(hidden.size, given, hidden, change, hidden.size, bool(rectified))
+    _elman_backward(hidden.size, gradient, hidden, change, hidden.size, bool(rectified))
 
 
 def lstm_forward(gates, recurrent, bias, before, bounds, stop, cell, hidden):
@@ -32,9 +32,9 @@ def lstm_forward(gates, recurrent, bias, before, bounds, stop, cell, hidden):
     _lstm_forward(cell.size, gates, recurrent, bias, before, cell, hidden, *cell.shape, bool(stop), *bounds.tolist())
 
 
-def lstm_backward(given, given_cell, gates, before, cell, bounds, change):
+def lstm_backward(gradient, gradient_cell, gates, before, cell, bounds, change):
     """The gradients of the gates' sums; that of the cell, which is given, becomes that of the cell before."""
-    _lstm_backward(cell.size, given, given_cell, gates, before, cell, change, *cell.shape, *bounds.tolist())
+    _lstm_backward(cell.size, gradient, gradient_cell, gates, before, cell, change, *cell.shape, *bounds.tolist())
 
 
 def gru_forward(gates, recurrent, bias, bias_recurrent, before, extra, hidden):
@@ -42,6 +42,6 @@ def gru_forward(gates, recurrent, bias, bias_recurrent, before, extra, hidden):
     _gru_forward(hidden.size, gates, recurrent, bias, bias_recurrent, before, extra, hidden, *hidden.shape)
 
 
-def gru_backward(given, gates, before, extra, change, change_recurrent):
+def gru_backward(gradient, gates, before, extra, change, change_recurrent):
     """The gradients of both halves of the gates' sums; that of the state becomes the part that passes by the gates."""
-    _gru_backward(before.size, given, gates, before, extra, change, change_recurrent, *before.shape)
+    _gru_backward(before.size, gradient, gates, before, extra, change, change_recurrent, *before.shape)

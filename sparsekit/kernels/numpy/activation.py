@@ -18,10 +18,10 @@ def _normal(values):
 
 
 @kernel
-def relu_slope(above, made, out):
+def relu_slope(above, result, out):
     """``above`` where the output of relu is positive, ``0 * above`` elsewhere, nan where that is nan; float32 (elements,)."""
-    np.multiply(above, made > 0, out=out)
-    np.copyto(out, made, where=np.isnan(made))
+    np.multiply(above, result > 0, out=out)
+    np.copyto(out, result, where=np.isnan(result))
 
 
 @kernel
@@ -47,15 +47,15 @@ def gelu_backward(above, data, out):
 
 
 @kernel
-def softmax_backward_rows(above, made, out):
+def softmax_backward_rows(above, result, out):
     """``made * (above - sum(above * made))``, row by row; float32 (rows, columns)."""
-    out[...] = made * (above - np.einsum("ij,ij->i", above, made)[:, None])
+    out[...] = result * (above - np.einsum("ij,ij->i", above, result)[:, None])
 
 
 @kernel
-def log_softmax_backward_rows(above, made, out):
+def log_softmax_backward_rows(above, result, out):
     """``above - exp(made) * sum(above)``, row by row; float32 (rows, columns)."""
-    out[...] = above - np.exp(made) * above.sum(axis=1, keepdims=True)
+    out[...] = above - np.exp(result) * above.sum(axis=1, keepdims=True)
 
 
 @kernel

@@ -29,9 +29,9 @@ def elman_forward(gates, recurrent, bias, rectified, hidden):
 
 
 @kernel
-def elman_backward(given, hidden, rectified, change):
+def elman_backward(gradient, hidden, rectified, change):
     """The gradient of what ``elman_forward`` adds up, from that of ``hidden``."""
-    change[...] = given * ((hidden > 0) if rectified else 1 - hidden * hidden)
+    change[...] = gradient * ((hidden > 0) if rectified else 1 - hidden * hidden)
 
 
 @kernel
@@ -53,18 +53,18 @@ def lstm_forward(gates, recurrent, bias, before, bounds, stop, cell, hidden):
 
 
 @kernel
-def lstm_backward(given, given_cell, gates, before, cell, bounds, change):
+def lstm_backward(gradient, gradient_cell, gates, before, cell, bounds, change):
     """The gradients of the gates' sums; that of the cell, which is given, becomes that of the cell before."""
     low, high = bounds
     entry, forget, new, leave = _parts(gates, 4)
     first, second, third, fourth = _parts(change, 4)
     bent = np.tanh(cell)
-    flow = np.where((low < cell) & (cell < high), given_cell + given * leave * (1 - bent * bent), cell.dtype.type(0))
-    fourth[...] = given * bent * leave * (1 - leave)
+    flow = np.where((low < cell) & (cell < high), gradient_cell + gradient * leave * (1 - bent * bent), cell.dtype.type(0))
+    fourth[...] = gradient * bent * leave * (1 - leave)
     first[...] = flow * new * entry * (1 - entry)
     second[...] = flow * before * forget * (1 - forget)
     third[...] = flow * entry * (1 - new * new)
-    given_cell[...] = flow * forget
+    gradient_cell[...] = flow * forget
 
 
 @kernel
@@ -80,14 +80,14 @@ def gru_forward(gates, recurrent, bias, bias_recurrent, before, extra, hidden):
 
 
 @kernel
-def gru_backward(given, gates, before, extra, change, change_recurrent):
+def gru_backward(gradient, gates, before, extra, change, change_recurrent):
     """The gradients of both halves of the gates' sums; that of the state becomes the part that passes by the gates."""
     two = 2 * before.shape[1]
     reset, update, new = _parts(gates, 3)
     first, second, third = _parts(change, 3)
-    third[...] = given * (1 - update) * (1 - new * new)
+    third[...] = gradient * (1 - update) * (1 - new * new)
     first[...] = third * extra * reset * (1 - reset)
-    second[...] = given * (before - new) * update * (1 - update)
+    second[...] = gradient * (before - new) * update * (1 - update)
     change_recurrent[:, :two] = change[:, :two]
     change_recurrent[:, two:] = third * reset
-    given *= update
+    gradient *= update

@@ -244,12 +244,12 @@ def _(k: Kernels, *stores_and_attrs: *Given) -> Array:
 def _(F: ArrayFunctions, g: ArrayObject, args: ArrayObject, out: ArrayObject, attrs: Attrs,
       want: Sequence[Want | None]) -> Gradients:
     shapes = [tuple(x.shape) for x in args]
-    whole = F._view(g, shape=(*(int(shape[0]) for shape in shapes), int(shapes[0][1])))
+    folded = F._view(g, shape=(*(int(shape[0]) for shape in shapes), int(shapes[0][1])))
     views = [F._view(x, shape=_apart(shapes, place)) for place, x in enumerate(args)]
     # Any: arrays of numpy or cupy
     gradients: list[Any] = []
     for place, shape in enumerate(shapes):
-        part = whole
+        part = folded
         for other, factor in enumerate(views):
             part = part if other == place else F.broadcast_mul(part, factor)
         gradients.append(F._view(F._sum_to(part, shape=_apart(shapes, place)), shape=shape))

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from ...kernels.types import Kernels
 
 
-__all__ = ["MODES", "Held", "Pass", "Sizes", "Start", "Weights", "backward", "forward", "held_in", "held_size",
-           "parameter_count", "parameters_in"]
+__all__ = ["GATES", "MODES", "Held", "Pass", "Sizes", "Start", "Weights", "backward", "forward", "gates_in", "held_in",
+           "held_size", "inputs_for", "parameter_count", "parameters_in"]
+
+#: What the name of each gate's weights has behind ``i2h`` and ``h2h``, for each kind of network.
+GATES = {"rnn_relu": ("",), "rnn_tanh": ("",), "lstm": ("_i", "_f", "_c", "_o"), "gru": ("_r", "_z", "_o")}
 
 #: Number of gates of each kind of network.
-MODES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
+MODES = {mode: len(gates) for mode, gates in GATES.items()}
 
 
 class Sizes(NamedTuple):
@@ -108,14 +111,20 @@ def _weight_shapes(sizes: Sizes) -> Iterator[Shape | None]:
 
 def _by_layer(sizes: Sizes, shapes_of: Callable[[Sizes], Iterator[Shape | None]]) -> int:
     """The elements of all shapes; every layer after the first adds equally many, so up to 2**62 layers are counted at once."""
-    one, two = (sum(math.prod(shape) for shape in shapes_of(sizes._replace(layers=count)) if shape is not None)
-                for count in (1, 2))
-    return int(one + (sizes.layers - 1) * (two - one))
+    single, double = (sum(math.prod(shape) for shape in shapes_of(sizes._replace(layers=count)) if shape is not None)
+                      for count in (1, 2))
+    return int(single + (sizes.layers - 1) * (double - single))
 
 
 def parameter_count(sizes: Sizes) -> int:
     """Length of the vector of all parameters."""
     return _by_layer(sizes, _weight_shapes)
+
+
+def inputs_for(sizes: Sizes, count: int) -> int | None:
+    """The number of inputs for which the vector has this length; None if there is none."""
+    inputs, left = divmod(count - parameter_count(sizes._replace(inputs=0)), sizes.sums * sizes.directions)
+    return inputs if not left and inputs > 0 else None
 
 
 def parameters_in(sizes: Sizes, flat: Array) -> list[Weights]:
@@ -124,6 +133,18 @@ def parameters_in(sizes: Sizes, flat: Array) -> list[Weights]:
     count = sizes.layers * sizes.directions
     biases = pieces[3 * count:]
     return [Weights(*pieces[3 * place: 3 * place + 3], *biases[2 * place: 2 * place + 2]) for place in range(count)]
+
+
+def gates_in(sizes: Sizes, flat: Array) -> Iterator[tuple[str, Array]]:
+    """Yield the parameters of each gate, as views of the vector and in its order, with MXNet's names: ``l0_i2h_f_weight``."""
+    gates, layers = GATES[sizes.mode], parameters_in(sizes, flat)
+    for role in ("weight", "bias"):
+        for place, parts in enumerate(layers):
+            layer, direction = divmod(place, sizes.directions)
+            both = (parts.inputs, parts.recurrent) if role == "weight" else (parts.bias_inputs, parts.bias_recurrent)
+            for group, values in zip(("i2h", "h2h"), both, strict=True):
+                for gate, piece in zip(gates, values.reshape(len(gates), sizes.hidden, *values.shape[1:]), strict=True):
+                    yield f"{'lr'[direction]}{layer}_{group}{gate}_{role}", piece
 
 
 def _held_shapes(sizes: Sizes, steps: int, batch: int) -> Iterator[Shape | None]:

@@ -46,12 +46,12 @@ def _joined_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
 
 
 def _joined_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
-    known = [shape for shape in (*shapes, out) if shape is not None]
-    if not known or not known[0]:
+    shapes_there = [shape for shape in (*shapes, out) if shape is not None]
+    if not shapes_there or not shapes_there[0]:
         return shapes
-    axis = attrs["dim"] % len(known[0])
+    axis = attrs["dim"] % len(shapes_there[0])
     common: Partial = None
-    for shape in known:
+    for shape in shapes_there:
         common = merged(common, tuple(None if place == axis else size for place, size in enumerate(shape)))
     sizes = [None if shape is None else shape[axis] for shape in shapes]
     if out is not None and out[axis] is not None and sizes.count(None) == 1:

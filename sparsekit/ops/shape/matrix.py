@@ -90,10 +90,10 @@ def _reshaped_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[
     data = shapes[0]
     if data is None or out is None or not complete(out) or data.count(None) != 1:
         return shapes
-    known, total = math.prod(size for size in data if size is not None), math.prod(out)
-    if not known or total % known:
+    size_there, total = math.prod(size for size in data if size is not None), math.prod(out)
+    if not size_there or total % size_there:
         return shapes
-    return [tuple(total // known if size is None else size for size in data)]
+    return [tuple(total // size_there if size is None else size for size in data)]
 
 
 def reshaped(shape: Shape, attrs: Attrs) -> Shape:

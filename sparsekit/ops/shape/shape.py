@@ -70,8 +70,8 @@ def _swapped_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[P
     if out is None:
         return shapes
     swapped = list(out)
-    one, other = attrs["dim1"] % len(out), attrs["dim2"] % len(out)
-    swapped[one], swapped[other] = swapped[other], swapped[one]
+    first, second = attrs["dim1"] % len(out), attrs["dim2"] % len(out)
+    swapped[first], swapped[second] = swapped[second], swapped[first]
     return [tuple(swapped)]
 
 

@@ -1,0 +1,1 @@
+"""``mx.rnn``, the recurrent cells of MXNet before Gluon, which build symbols."""

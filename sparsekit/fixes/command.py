@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         check_writable(path)
     places = [words.output.absolute(), words.contract and words.contract.absolute()]  # the script may change the folder
     try:
-        fixes = try_script(Script(script, words.arguments, words.steps, words.timeout)) if _is_torch(script) else None
+        fixes = try_script(Script(script, words.arguments, words.steps, words.timeout), _tell) if _is_torch(script) else None
     except NoSteps as error:
         if error.status:
             print(f"error: {error.said}", file=sys.stderr)
@@ -91,6 +91,10 @@ def _text(fixes: Fixes) -> str:
     answers = [f"{row['fix']}: {row['answers']}." for row in table if row["answers"]]
     lines = f"\nLines to write by hand:\n{fixes.lines}" if fixes.lines else ""
     return "\n".join([repr(short), "", *answers, "", f"{table.footer}{lines}"])
+
+
+def _tell(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)
 
 
 #: Packages of which one is imported by a script that trains with PyTorch, and by one that trains with this library.

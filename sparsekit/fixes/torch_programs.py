@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -16,17 +16,18 @@ import numpy.typing as npt
 
 from ..base.errors import SparsekitError
 from ..base.formatting import format_bytes
+from ..base.optional import whole_import
 from ..profiler.torch_names import leaves_behind
 from ..profiler.torch_twin import tensors_in
 
 if TYPE_CHECKING:
-    from ..profiler.torch_types import Torch, TorchOptimizer, TorchTensor
+    from ..profiler.torch_types import Torch, TorchOptimizer, TorchReference, TorchTensor
     from .live import LiveProgram
     from .program import Program
 
-__all__ = ["MANY_STEPS", "OwnUpdate", "Sizes", "check_apart", "growing", "is_owner", "is_tensor", "is_weight",
+__all__ = ["MANY_STEPS", "OwnUpdate", "Sizes", "check_apart", "growing", "has_values", "is_owner", "is_tensor", "is_weight",
            "names_of_weights", "note_states", "optimizers", "put_states", "reduced", "row_numbers", "size_of_state",
-           "states", "tell_of_files", "to_numpy", "torch_of", "weights_behind"]
+           "states", "tell_of_files", "to_numpy", "torch_of", "unwrapped", "weights_behind"]
 
 #: Name of an optimizer -> bytes of its state after each step, and those of them that may be further copies of a row.
 Sizes: TypeAlias = "dict[str, list[tuple[int, int]]]"
@@ -60,11 +61,31 @@ def is_owner(value: object) -> bool:
 def to_numpy(tensor: TorchTensor) -> npt.NDArray[Any]:  # Any: numbers of any type
     """The values of a tensor of any layout, as a copy; those of types that numpy has not, as float32."""
     torch = torch_of()
-    found = tensor.detach().to("cpu")
-    found = found if found.layout is torch.strided else found.to_dense()
-    unknown = found.is_floating_point() and (found.dtype is torch.bfloat16 or found.dtype.itemsize == 1)
-    found = found.float() if unknown else found
-    return np.array(found.numpy())
+    functions = whole_import("torch._functorch.pyfunctorch")
+    with functions.temporarily_clear_interpreter_stack():  # within torch.func.grad, copies too would be wrapped
+        return _to_numpy(torch, unwrapped(tensor))
+
+
+def _to_numpy(torch: Torch, tensor: TorchTensor) -> npt.NDArray[Any]:  # Any: as above
+    strided = tensor.detach().to("cpu")
+    strided = strided if strided.layout is torch.strided else strided.to_dense()
+    unknown = strided.is_floating_point() and (strided.dtype is torch.bfloat16 or strided.dtype.itemsize == 1)
+    strided = strided.float() if unknown else strided
+    return np.array(strided.numpy())
+
+
+def unwrapped(tensor: TorchTensor) -> TorchTensor:
+    """The tensor that transformations such as ``torch.func.grad`` have wrapped; any other tensor itself."""
+    functions = torch_of()._C._functorch
+    while functions.is_functorch_wrapped_tensor(tensor):
+        tensor = functions.get_unwrapped(tensor)
+    return tensor
+
+
+def has_values(tensor: TorchTensor) -> bool:
+    """Whether a tensor has numbers: those that are traced, and those on the device "meta", have none."""
+    inner = unwrapped(tensor)
+    return type(inner).__torch_dispatch__ is torch_of()._C._disabled_torch_dispatch_impl and not inner.is_meta
 
 
 def names_of_weights(program: Program | LiveProgram) -> dict[int, str]:
@@ -83,48 +104,52 @@ def names_of_weights(program: Program | LiveProgram) -> dict[int, str]:
 def row_numbers(program: Program) -> list[TorchTensor]:
     """The tensors of whole numbers that the step holds."""
     torch = torch_of()
-    return [] if torch is None else [one for one in program.originals(torch.Tensor) if one.numel()
-                                     and one.layout is torch.strided and one.dtype in (torch.int64, torch.int32)]
+    return [] if torch is None else [tensor for tensor in program.originals(torch.Tensor) if tensor.numel()
+                                     and tensor.layout is torch.strided and tensor.dtype in (torch.int64, torch.int32)]
 
 
 def check_apart(program: Program) -> None:
     """Raise if two tensors of a program share memory, which they would not in another process."""
     torch = torch_of()
     seen: dict[int, TorchTensor] = {}
-    for one in program.originals(torch.Tensor) if torch is not None else ():
-        if one.layout is torch.strided and one.numel() and seen.setdefault(one.untyped_storage().data_ptr(), one) is not one:
-            raise SparsekitError(f"{program.path_of(one) or 'A tensor'} shares its memory with another tensor, which it would "
+    for tensor in program.originals(torch.Tensor) if torch is not None else ():
+        if tensor.layout is torch.strided and tensor.numel() and (
+                seen.setdefault(tensor.untyped_storage().data_ptr(), tensor) is not tensor):
+            raise SparsekitError(f"{program.path_of(tensor) or 'A tensor'} shares its memory with another tensor, which it would "
                                  "not in another process.", hint="keep a clone() of it.")
 
 
 def optimizers(program: Program) -> list[tuple[str, TorchOptimizer]]:
     """The optimizers that the step holds, with their names."""
     torch = torch_of()
-    return [] if torch is None else [(f"{type(one).__name__} ({program.path_of(one)})", one)
-                                     for one in program.originals(torch.optim.Optimizer)]
+    return [] if torch is None else [(f"{type(optimizer).__name__} ({program.path_of(optimizer)})", optimizer)
+                                     for optimizer in program.originals(torch.optim.Optimizer)]
 
 
 class OwnUpdate:
-    """Stands for an optimizer where a program changes its weights itself.
+    """Stands for an optimizer where a program changes its weights itself, or makes new ones in each step.
 
     Parameters
     ----------
-    weights : list of tensor
+    weights : sequence of reference
+        The weights of the latest step: the program lets go of those that it makes anew.
 
     Attributes
     ----------
+    weights : list of reference
     param_groups : list of dict
-        As those of an optimizer.
+        As those of an optimizer, but for the weights.
     """
 
-    def __init__(self, weights: list[TorchTensor]) -> None:
-        self.param_groups = [{"params": weights}]
+    def __init__(self, weights: Sequence[TorchReference]) -> None:
+        self.weights = list(weights)
+        self.param_groups: list[dict[str, list[TorchTensor]]] = []
 
 
 def weights_behind(losses: Iterable[TorchTensor]) -> list[TorchTensor]:
     """The tensors that a backward pass from some losses gives gradients."""
-    found = [leaf for one in losses if one.grad_fn is not None for leaf in leaves_behind(one.grad_fn)]
-    return list({id(leaf): leaf for leaf in found}.values())
+    leaves = [unwrapped(leaf) for loss in losses if loss.grad_fn is not None for leaf in leaves_behind(loss.grad_fn)]
+    return list({id(leaf): leaf for leaf in leaves}.values())
 
 
 # --------------------------------------------------------------------------- sent
@@ -140,16 +165,16 @@ def states() -> dict[str, Any]:  # Any: tensors and settings
             "dtype": torch.get_default_dtype(), "recording": torch.is_grad_enabled(), "threads": torch.get_num_threads()}
 
 
-def put_states(found: dict[str, Any]) -> None:  # Any: as above
+def put_states(sent: dict[str, Any]) -> None:  # Any: as above
     """Have this process go on from states of another one."""
-    if found:
+    if sent:
         torch = importlib.import_module("torch")
-        torch.set_rng_state(torch.from_numpy(found["numbers"]))
-        torch.set_default_dtype(found["dtype"])
-        torch.set_grad_enabled(found["recording"])
-        torch.set_num_threads(found["threads"])
-        if found["devices"]:
-            torch.cuda.set_rng_state_all(list(map(torch.from_numpy, found["devices"])))
+        torch.set_rng_state(torch.from_numpy(sent["numbers"]))
+        torch.set_default_dtype(sent["dtype"])
+        torch.set_grad_enabled(sent["recording"])
+        torch.set_num_threads(sent["threads"])
+        if sent["devices"]:
+            torch.cuda.set_rng_state_all(list(map(torch.from_numpy, sent["devices"])))
 
 
 def reduced(value: object) -> object:  # object: how pickle makes a value
@@ -172,20 +197,20 @@ def reduced(value: object) -> object:  # object: how pickle makes a value
 
 def _tensor(make: Callable[..., TorchTensor], arguments: tuple[Any, ...], trained: bool,  # Any: PyTorch's
             kind: type) -> TorchTensor:
-    torch, made = torch_of(), make(*arguments)
-    return torch.Tensor._make_subclass(kind, made, trained) if kind is not torch.Tensor else made.requires_grad_(trained)
+    torch, tensor = torch_of(), make(*arguments)
+    return torch.Tensor._make_subclass(kind, tensor, trained) if kind is not torch.Tensor else tensor.requires_grad_(trained)
 
 
-def _fill(made: TorchTensor, state: tuple[TorchTensor | None, dict[str, Any]]) -> None:  # Any: attributes
-    made.grad = state[0]
-    made.__dict__.update(state[1])
+def _fill(tensor: TorchTensor, state: tuple[TorchTensor | None, dict[str, Any]]) -> None:  # Any: attributes
+    tensor.grad = state[0]
+    tensor.__dict__.update(state[1])
 
 
 def _generator(device: str, state: npt.NDArray[np.uint8]) -> object:  # object: PyTorch's
     torch = importlib.import_module("torch")
-    made = torch.Generator(device=device)
-    made.set_state(torch.from_numpy(state))
-    return made
+    generator = torch.Generator(device=device)
+    generator.set_state(torch.from_numpy(state))
+    return generator
 
 
 # --------------------------------------------------------------------------- observed
@@ -205,9 +230,9 @@ def tell_of_files() -> None:
     torch_of().serialization._open_zipfile_writer_file = Told
 
 
-def note_states(found: Iterable[tuple[str, TorchOptimizer]], sizes: Sizes) -> None:
+def note_states(named: Iterable[tuple[str, TorchOptimizer]], sizes: Sizes) -> None:
     """Note the bytes of each optimizer's state after each step, and those of them that may be further copies of a row."""
-    for name, optimizer in found:
+    for name, optimizer in named:
         def note(optimizer: TorchOptimizer, *given: object, name: str = name) -> None:
             size, seen = size_of_state(torch_of(), optimizer), sizes.setdefault(name, [])
             if seen[-1:] != [size]:  # a class that calls the step of its base is heard twice
@@ -217,8 +242,8 @@ def note_states(found: Iterable[tuple[str, TorchOptimizer]], sizes: Sizes) -> No
 
 def size_of_state(torch: Torch, optimizer: TorchOptimizer) -> tuple[int, int]:
     """The bytes of an optimizer's state, and those of them that may be further copies of a row."""
-    kept = {key: one for key, one in vars(optimizer).items() if key != "param_groups"}
-    own = [_size(torch, one) for one in tensors_in(torch, kept)]
+    kept = {key: value for key, value in vars(optimizer).items() if key != "param_groups"}
+    own = [_size(torch, value) for value in tensors_in(torch, kept)]
     return sum(size for size, _ in own), sum(more for _, more in own)
 
 
@@ -237,15 +262,15 @@ def growing(states: Sizes, plain: Sizes) -> str:
     A sparse state whose rows are merged is not counted: there are no more of them than the weight has.  One whose rows are not
     merged stores a row again at each step that touches it, even if the steps seen so far touched others.
     """
-    for name, found in states.items():
-        (_, early), (less, late), (size, last) = found[-3:] if len(found) > 2 else [(0, 0)] * 3
+    for name, changed in states.items():
+        (_, early), (less, late), (size, last) = changed[-3:] if len(changed) > 2 else [(0, 0)] * 3
         if not early < late < last:
             continue
         before = plain.get(name, [])
         if len(before) > 1 and before[-1][1] - before[-2][1] >= last - late:
             continue  # it grows without the fix too
         usual = f"; without the fix it has {format_bytes(before[-1][0])}" if before else ""
-        many = size + (size - less) * (MANY_STEPS - len(found))
+        many = size + (size - less) * (MANY_STEPS - len(changed))
         return (f"the state of {name} grows by {format_bytes(size - less)} a step; after {MANY_STEPS:,} steps it has "
                 f"{format_bytes(many)} at that rate, all of which every step reads{usual}")
     return ""

@@ -108,15 +108,21 @@ def try_fixes(step: Callable[[], object], profile: Profile | None = None, *, ste
         return _Trial(Called(step, int(steps), float(timeout), origin), profile, float(tolerance)).result()
 
 
-def try_script(script: Script) -> Fixes:
+def try_script(script: Script, tell: Callable[[str], None] | None = None) -> Fixes:
     """Try every remedy for PyTorch on a script, which runs from its beginning for each, in a process of its own.
+
+    Parameters
+    ----------
+    script : Script
+    tell : callable, optional
+        Is told what runs now, in words: a run of a script may take minutes.
 
     Raises
     ------
     NoSteps
         If the script makes fewer than two steps with an optimizer of PyTorch.
     """
-    return _Trial(script, None, TOLERANCE).result()
+    return _Trial(script, None, TOLERANCE, tell or (lambda words: None)).result()
 
 
 class Called:
@@ -167,8 +173,9 @@ class Called:
 class _Trial:
     """One call of ``try_fixes`` or ``try_script``."""
 
-    def __init__(self, subject: Called | Script, profile: Profile | None, tolerance: float) -> None:
-        self.subject, self.profile, self.tolerance = subject, profile, tolerance
+    def __init__(self, subject: Called | Script, profile: Profile | None, tolerance: float,
+                 tell: Callable[[str], None] = lambda words: None) -> None:
+        self.subject, self.profile, self.tolerance, self.tell = subject, profile, tolerance, tell
         self.fixes: dict[tuple[str, str], Fix] = {}
         self.original: Run
 
@@ -199,6 +206,7 @@ class _Trial:
 
     def _after_many_steps(self, script: Script, applied: tuple[Candidate, ...], base: Run) -> tuple[tuple[Candidate, ...], str]:
         """The fixes that still hold after many steps of the script, and how well; the others get what is wrong as verdict."""
+        self.tell("Making many steps, as it is and with what holds.")
         try:
             many = script.many()
         except SparsekitError:  # it takes too long before its first step
@@ -241,6 +249,7 @@ class _Trial:
 
     def _begin(self) -> str:
         """Run the original twice; why nothing can be judged, or an empty text."""
+        self.tell("Running the program as it is, twice.")
         try:
             again = self.subject.run((), turned=False)
             self.original = self.subject.run(())
@@ -277,6 +286,7 @@ class _Trial:
     def _judged(self, candidate: Candidate, applied: tuple[Candidate, ...], base: Run) -> tuple[Fix, Run | None]:
         if isinstance(self.subject, Script) and not candidate.edits:
             return Fix(candidate, REFUSED, f"it was not tried: {candidate.unpatched}", applied), None
+        self.tell(f"Trying {candidate.remedy}: {candidate.what}.")
         try:
             run = self.subject.run((*applied, candidate))
         except SparsekitError as error:

@@ -38,10 +38,10 @@ from .observe import Run, Weight
 from .remedies import Look, remedies
 from .send import is_program
 from .source import text_of_file
-from .torch_programs import OwnUpdate, names_of_weights, size_of_state, to_numpy, weights_behind
+from .torch_programs import OwnUpdate, has_values, names_of_weights, size_of_state, to_numpy, unwrapped, weights_behind
 
 if TYPE_CHECKING:
-    from ..profiler.torch_types import Torch, TorchOptimizer, TorchTensor
+    from ..profiler.torch_types import Torch, TorchOptimizer, TorchReference, TorchTensor
     from .candidate import Candidate
 
 __all__ = ["NeedsInput", "NoSteps", "Request", "run_script"]
@@ -169,7 +169,7 @@ class _Watch:
         self.sizes: list[list[tuple[int, int]]] = []
         # What stands for an optimizer where there is none, and the weights before the latest backward pass, with their values.
         self.own: OwnUpdate | None = None
-        self.before: list[tuple[TorchTensor, Any]] = []  # Any: values
+        self.before: list[tuple[TorchReference, Any]] = []  # Any: values
         self.inside: set[int] = set()
         self.parameters: list[TorchTensor] = []
         self.start: dict[int, Any] = {}  # Any: values
@@ -213,11 +213,14 @@ class _Watch:
         name = "backward()" if is_backward else "torch.autograd.grad()"
 
         def noted(*arguments: Torch, **named: Torch) -> Torch:
+            self._begin_profile()
             if not self.over and (is_backward or not self._has_optimizer()):
                 tensors = arguments[0] if arguments else named[roots]
                 losses = [tensors] if isinstance(tensors, self.torch.Tensor) else list(tensors)
-                self._look_for_update(losses)
-                self._note_losses(losses, name)
+                if all(map(has_values, losses)):  # torch.compile traces backward passes of tensors that have none
+                    self._look_for_update(losses)
+                    wrapped = any(loss is not unwrapped(loss) for loss in losses)
+                    self._note_losses(losses, "torch.func.grad()" if wrapped else name)
             return begin(*arguments, **named)
         return noted
 
@@ -254,10 +257,19 @@ class _Watch:
             return
         before = self.before
         with unseen(self.torch):
-            self.before = [(weight, to_numpy(weight)) for weight in weights_behind(losses)]
-            changed = any(not np.array_equal(to_numpy(weight), values, equal_nan=True) for weight, values in before)
+            leaves = weights_behind(losses)
+            self.before = [(weakref.ref(leaf), to_numpy(leaf)) for leaf in leaves]
+            kept = [reference for reference, _ in before]
+            shapes = [values.shape for _, values in before]
+            if all(reference() is None for reference in kept) and shapes == [leaf.shape for leaf in leaves]:
+                kept = [reference for reference, _ in self.before]  # the program has made new ones
+            weights = [reference() for reference in kept]
+            changed = any(weight is not None and not np.array_equal(to_numpy(weight), values, equal_nan=True)
+                          for weight, (_, values) in zip(weights, before, strict=True))
         if changed:
-            self.own = self.own or OwnUpdate([weight for weight, _ in self.before])
+            if self.own is None:
+                self.own, self.start = OwnUpdate([]), {number: values for number, (_, values) in enumerate(before)}
+            self.own.weights = kept
             self._before_step(self.own, None, None)
             self._after_step(self.own, None, None)
 
@@ -304,7 +316,12 @@ class _Watch:
     def _step_ended(self, number: int) -> None:
         with unseen(self.torch):
             self.sizes[number].append(size_of_state(self.torch, self.optimizers[number]))
-        if self.profile is None and self._rank() == 0:
+        self._begin_profile()
+
+    def _begin_profile(self) -> None:
+        """Record from here on, if a step was made; not within a backward pass, at whose end the recording would be gone."""
+        if (self.profile is None and any(self.counts) and self._rank() == 0
+                and self.torch._C._current_graph_task_id() == -1):
             self.profile = Profiler(torch=True).start()
 
     def _rank(self) -> int:
@@ -340,15 +357,22 @@ class _Watch:
         except Exception as error:
             runner.answer(runner.failure(error))
 
+    def _weights(self) -> list[tuple[int, TorchTensor]]:
+        """The weights that are compared, with their numbers."""
+        if self.own is None or self._has_optimizer():
+            return list(enumerate(self.parameters))
+        weights = [reference() for reference in self.own.weights]
+        return [(number, weight) for number, weight in enumerate(weights) if weight is not None]
+
     def _run(self, profile: Profiler) -> Run:
         program = LiveProgram(self.main, calling(), self.places)
         names = names_of_weights(program)
         weights = {}
-        for number, parameter in enumerate(self.parameters):
+        for number, parameter in self._weights():
             gradient = None if parameter.grad is None else to_numpy(parameter.grad)
             name = names.get(id(parameter)) or program.path_of(parameter) or f"parameter {number}"
             weights[number] = Weight(name, to_numpy(parameter), gradient)
-        start = {number: Weight(weights[number].name, values) for number, values in self.start.items()}
+        start = {number: Weight(weights[number].name, values) for number, values in self.start.items() if number in weights}
         result = Run(profile.tables, start, weights, self.losses)
         for number, (optimizer, sizes) in enumerate(zip(self.optimizers, self.sizes, strict=True)):
             path = program.path_of(optimizer) or str(number)
@@ -378,6 +402,9 @@ class _LongWatch(_Watch):
 
     def _step_ended(self, number: int) -> None:
         self.began = self.began or time.monotonic()
+
+    def _begin_profile(self) -> None:
+        """Record nothing."""
 
     def _answer(self) -> None:
         runner.answer(ManySteps(max(self.counts, default=0), self.numbers, self.ending))

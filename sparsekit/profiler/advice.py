@@ -20,6 +20,7 @@ from ..core import hooks
 from .describe import storage
 from .table import Table
 from .torch_gradients import COUNTED, CountedRows, counted_rows
+from .torch_operands import OPERAND, zero_operands
 from .torch_operators import is_torch
 from .torch_twin import TRIED
 
@@ -226,7 +227,7 @@ class _RuleData:
         """Whether a finding is of a tensor of PyTorch."""
         if event is None:
             return self.torch
-        return event["name"] == COUNTED or (is_torch(event) if event["kind"] == "op" else self.torch)
+        return event["name"] in (COUNTED, OPERAND) or (is_torch(event) if event["kind"] == "op" else self.torch)
 
     def _share(self, saves: str, amount: float, times: int) -> float:
         """What a saving is of the run."""
@@ -376,6 +377,21 @@ def _masked_product(profile: _RuleData) -> Iterator[_Found]:
                              "If the matrix is not trained, make it without requires_grad. Otherwise multiply with "
                              "matrix.to_sparse_csr(): torch.sparse.mm computes only the stored places of its gradient.",
                              f"{format_bytes(saved)} each time", saved, record, {"kept": (kept["nnz"], format_count)})
+
+
+@_rule("notebooks/14_pytorch.ipynb#2.-Find")
+def _zero_operand(profile: _RuleData) -> Iterator[_Found]:
+    """A dense matrix that every step multiplies is mostly zero."""
+    for found in zero_operands(profile.records):
+        saved = found.bytes - found.needed
+        if found.way and saved > SMALL:
+            yield _Found(f"product{f' at {found.line}' if found.line else ''}",
+                         f"A dense matrix of {'×'.join(map(str, found.shape))}, {format_bytes(found.bytes)}, is multiplied in "
+                         f"every step, and {format_percent(found.stored / math.prod(found.shape))} of it is not zero.",
+                         f"Make it sparse once, before the loop: matrix = matrix.{found.way}. Products with @, torch.mm and "
+                         "torch.matmul take it.",
+                         f"{format_bytes(saved)} of memory, and the reading of zeros in every product", saved, found.event,
+                         repeated=found.times)
 
 
 #: Classes from which on a loss that computes all of them is told of, and the width that an adaptive softmax needs.

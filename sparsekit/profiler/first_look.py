@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.formatting import counted, format_bytes, format_count, format_percent
-from .torch_gradients import counted_rows
+from .torch_gradients import RETURNED, counted_rows
+from .torch_operands import zero_operands
 from .torch_operators import is_torch
 from .torch_twin import TRIED
 
@@ -60,7 +61,7 @@ class FirstLook(NamedTuple):
 def first_look(profile: Profile) -> FirstLook | None:
     """The largest dense thing in a profile that need not be dense; None if there is none, or no operator of PyTorch."""
     operators = [record for record in profile.records if is_torch(record)]
-    candidates = [*_gradients(profile, operators), *_conversions(profile, operators)]
+    candidates = [*_gradients(profile, operators), *_conversions(profile, operators), *_operands(profile, operators)]
     return max(candidates, key=lambda look: look.bytes - look.needed, default=None)
 
 
@@ -74,7 +75,8 @@ def nothing_to_see(profile: Profile) -> str:
                  if any(part["stype"] != "default" for part in [*call["inputs"], *call["outputs"]]))
     gradients = counted_rows(profile.records)
     seen = (f"of {counted(len(gradients), 'gradient')} of {format_bytes(SMALL)} or more, none is dense and mostly zero"
-            if gradients else f"no backward pass left a gradient of {format_bytes(SMALL)} or more in a parameter")
+            if gradients else f"no backward pass left a gradient of {format_bytes(SMALL)} or more in a parameter"
+            + (f" ({RETURNED})" if any(call["lane"] == "backward" for call in operators) else ""))
     head = "Look at the first advice. Beside it" if profile.advice() else "Nothing to look at first"
     return (f"{head}: {seen}, and no sparse tensor became dense. Operators on sparse tensors move "
             f"{format_percent(sparse / moved if moved else 0.0)} of all bytes.")
@@ -111,6 +113,19 @@ def _conversions(profile: Profile, operators: list[Record]) -> list[FirstLook]:
                 name = f"what {event['name']} takes and makes of a {stored['stype']} tensor"
                 looks.append(FirstLook(name, event["line"], dense["bytes"], stored["bytes"],
                                        *_shares(operators, list(dense["shape"]), ()), finding.remedy))
+    return looks
+
+
+def _operands(profile: Profile, operators: list[Record]) -> list[FirstLook]:
+    looks = []
+    for operand in zero_operands(profile.records):
+        if operand.bytes - operand.needed > SMALL:
+            remedy = (f"Make it sparse once, before the loop, with {operand.way}: products take it." if operand.way
+                      else f"No sparse one is advised: {operand.why}.")
+            name = (f"a matrix of {' × '.join(map(format_count, operand.shape))} with {format_count(operand.stored)} values that "
+                    "are not zero")
+            looks.append(FirstLook(name, operand.line, operand.bytes, operand.needed,
+                                   *_shares(operators, list(operand.shape), ()), remedy))
     return looks
 
 

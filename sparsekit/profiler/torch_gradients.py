@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .torch_types import TorchTensor
     from .types import Record
 
-__all__ = ["COUNTED", "CountedRows", "count_rows", "counted_rows", "gradients_table", "is_due", "is_mostly_zero",
+__all__ = ["COUNTED", "RETURNED", "CountedRows", "count_rows", "counted_rows", "gradients_table", "is_due", "is_mostly_zero",
            "length_of", "stored_rows", "worth_counting"]
 
 #: Name of the span in which the rows of a gradient are counted; its arguments are what was found.
@@ -26,6 +26,9 @@ SMALLEST = 4096
 
 #: Bytes of a gradient that are looked at in one go: one temporary array as large is made.
 CHUNK = 1 << 22
+
+#: What is said where backward passes ran, and no gradient was counted.
+RETURNED = "those that torch.autograd.grad and torch.func return are not counted, as those in .grad after backward() are"
 
 _COLUMNS = ("parameter", "layout", "shape", "non-zero", "counted", "bytes", "as rows", "saving")
 
@@ -90,9 +93,9 @@ def length_of(shape: Sequence[int], axis: str) -> int:
     return math.prod(shape[1:]) if axis == "columns" else shape[0]
 
 
-def is_mostly_zero(layout: str, found: int, length: int) -> bool:
+def is_mostly_zero(layout: str, nonzero: int, length: int) -> bool:
     """Whether so few of the rows of a gradient make it worth being sparse; one without any is of a weight that was not used."""
-    return layout == "default" and 0 < 4 * found < length
+    return layout == "default" and 0 < 4 * nonzero < length
 
 
 def is_due(number: int) -> bool:
@@ -113,11 +116,11 @@ def count_rows(gradient: TorchTensor) -> tuple[str, int]:
     # The largest of the sizes is not a number where one is none, which is not zero either; any() takes five times as long.
     if columns <= rows:
         return "rows", sum(int(piece.abs().amax(1).ne(0).sum()) for piece in pieces)
-    found = None
+    seen = None
     for piece in pieces:
         touched = piece.abs().amax(0).ne(0)
-        found = touched if found is None else found.logical_or_(touched)
-    return "columns", int(found.sum()) if found is not None else 0
+        seen = touched if seen is None else seen.logical_or_(touched)
+    return "columns", int(seen.sum()) if seen is not None else 0
 
 
 def stored_rows(gradient: TorchTensor) -> int:
@@ -137,27 +140,28 @@ def counted_rows(records: Iterable[Record]) -> list[CountedRows]:
     for record in records:
         if record["name"] == COUNTED and isinstance(record["attrs"].get("parameter"), str):
             groups.setdefault(str(record["attrs"]["parameter"]), []).append(record)
-    made = [_together(found) for found in groups.values()]
-    return sorted([one for one in made if one is not None], key=lambda one: (-(one.bytes - one.as_rows), one.parameter))
+    counts = [_together(of_one) for of_one in groups.values()]
+    return sorted([count for count in counts if count is not None],
+                  key=lambda count: (-(count.bytes - count.as_rows), count.parameter))
 
 
-def _together(found: list[Record]) -> CountedRows | None:
-    top = max(found, key=lambda record: _whole(record, "rows"))
+def _together(records: list[Record]) -> CountedRows | None:
+    top = max(records, key=lambda record: _whole(record, "rows"))
     attrs = top["attrs"]
-    given = attrs.get("shape")
-    shape = tuple(size for size in given if isinstance(size, int)) if isinstance(given, list) else ()
+    sizes = attrs.get("shape")
+    shape = tuple(size for size in sizes if isinstance(size, int)) if isinstance(sizes, list) else ()
     axis = "columns" if attrs.get("axis") == "columns" else "rows"
     if len(shape) < 2:
         return None  # a damaged trace
-    most, size = _whole(top, "rows"), max(_whole(record, "size") for record in found)
+    most, size = _whole(top, "rows"), max(_whole(record, "size") for record in records)
     dense = str(attrs.get("layout")) == "default"
     length = length_of(shape, axis)
     as_rows = min(size, most * (size // length + 8)) if dense and length else size
     return CountedRows(str(attrs["parameter"]), str(attrs.get("module", "")), str(attrs.get("layout")), shape, axis, most,
-                       min(_whole(record, "rows") for record in found), len(found), size, as_rows,
-                       max(_whole(record, "stored") for record in found),
-                       max(len(found), *(_whole(record, "pass") for record in found)),
-                       sum(record["duration"] for record in found), top)
+                       min(_whole(record, "rows") for record in records), len(records), size, as_rows,
+                       max(_whole(record, "stored") for record in records),
+                       max(len(records), *(_whole(record, "pass") for record in records)),
+                       sum(record["duration"] for record in records), top)
 
 
 def _whole(record: Record, name: str) -> int:
@@ -168,22 +172,24 @@ def _whole(record: Record, name: str) -> int:
 def gradients_table(records: Iterable[Record]) -> Table:
     """The gradients that were counted, as a table."""
     records = list(records)
-    found = counted_rows(records)
-    rows = [{name: value for name, value in one._asdict().items() if name != "event"} for one in found]
-    cells = [[one.parameter, "dense" if one.layout == "default" else one.layout, " × ".join(map(str, one.shape)),
-              f"{_range(one)} of {format_count(one.length)} {one.axis}", format_count(one.times), format_bytes(one.bytes),
-              format_bytes(one.as_rows) if one.layout == "default" else "", _saving(one)] for one in found]
-    spent = sum(one.time for one in found)
+    counts = counted_rows(records)
+    rows = [{name: value for name, value in count._asdict().items() if name != "event"} for count in counts]
+    cells = [[count.parameter, "dense" if count.layout == "default" else count.layout, " × ".join(map(str, count.shape)),
+              f"{_range(count)} of {format_count(count.length)} {count.axis}", format_count(count.times),
+              format_bytes(count.bytes), format_bytes(count.as_rows) if count.layout == "default" else "", _saving(count)]
+             for count in counts]
+    spent = sum(count.time for count in counts)
     seen = any(map(is_torch, records))
-    footer = (f"Counted in the 1st, 2nd, 4th, 8th … backward pass, in {format_duration(spent)}, in the profiler lane." if found
-              else "No gradient was counted: no backward pass gave a parameter a gradient of two axes and 4 kB or more." if seen
+    footer = (f"Counted in the 1st, 2nd, 4th, 8th … backward pass, in {format_duration(spent)}, in the profiler lane." if counts
+              else "No gradient was counted: no backward pass gave a parameter a gradient of two axes and 4 kB or more; "
+              f"{RETURNED}." if seen
               else "No gradient was counted: Profiler(torch=True) counts those of PyTorch.")
     return Table(_COLUMNS, rows, cells, footer, "Rows of gradients")
 
 
-def _range(one: CountedRows) -> str:
-    return format_count(one.most) if one.least == one.most else f"{format_count(one.least)} to {format_count(one.most)}"
+def _range(count: CountedRows) -> str:
+    return format_count(count.most) if count.least == count.most else f"{format_count(count.least)} to {format_count(count.most)}"
 
 
-def _saving(one: CountedRows) -> str:
-    return format_percent(1 - one.as_rows / one.bytes) if one.layout == "default" and one.bytes > one.as_rows else ""
+def _saving(count: CountedRows) -> str:
+    return format_percent(1 - count.as_rows / count.bytes) if count.layout == "default" and count.bytes > count.as_rows else ""

@@ -100,9 +100,9 @@ class TorchGraph:
         """The node and its output that made an array; a variable, if no operator of the graph did."""
         owner = next((owner for owner, _ in entry.owners()), None)
         if owner is not None:
-            found = self._views.get(owner, {}).get(tuple(entry.shape)) or self._filled.get(owner)
-            if found is not None:
-                return found
+            origin = self._views.get(owner, {}).get(tuple(entry.shape)) or self._filled.get(owner)
+            if origin is not None:
+                return origin
         place = len(self.nodes)
         self._inputs += owner is None or owner.given is None
         self.nodes.append({"name": f"input{self._inputs}", "op": "", "inputs": [], "outputs": [_described(entry)]})
@@ -118,12 +118,12 @@ class TorchGraph:
                     self.nodes[place]["gradient"] = content.entry.stype
 
     def _densified(self, record: Densification, node: Plain) -> None:
-        found: Plain = {"what": f"{record.source} {format_shape(record.shape)}", "bytes": record.bytes_after,
+        change: Plain = {"what": f"{record.source} {format_shape(record.shape)}", "bytes": record.bytes_after,
                        "remedy": record.remedy}
         if self._backward:
-            node.setdefault("backward", []).append(found)
+            node.setdefault("backward", []).append(change)
         else:
-            node["result"] = found
+            node["result"] = change
 
 
 def _described(entry: Entry) -> Plain:

@@ -27,7 +27,8 @@ from .event_buffer import HELD, MARKER
 from .source_location import line_of
 from .torch_gradients import COUNTED, count_rows, is_due, is_mostly_zero, length_of, stored_rows, worth_counting
 from .torch_names import Names, leaves_behind, variable_of
-from .torch_operators import ALIKE, CONVERSIONS, LOOK_UPS, PRODUCTS, TorchOperator, TorchPlan, remedy_of
+from .torch_operands import OPERAND, Operands
+from .torch_operators import ALIKE, CONVERSIONS, LOOK_UPS, MOVED, PRODUCTS, TorchOperator, TorchPlan, remedy_of
 from .torch_twin import TRIED, Subject, as_template, optimizer_of, sparse_way
 
 if TYPE_CHECKING:
@@ -104,13 +105,13 @@ class _Types(dict[Any, Any]):  # Any: the element types of PyTorch, and what sta
 
     def __missing__(self, dtype: TorchType) -> DType | _Type:
         name = str(dtype).rpartition(".")[2]
-        found: DType | _Type
+        standing: DType | _Type
         try:
-            found = np.dtype(name)
+            standing = np.dtype(name)
         except TypeError:
-            found = _Type(name, int(dtype.itemsize))
-        self[dtype] = found
-        return found
+            standing = _Type(name, int(dtype.itemsize))
+        self[dtype] = standing
+        return standing
 
 
 class _Here(threading.local):
@@ -119,7 +120,8 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.seen = self.own = False
         self.modules: list[tuple[TorchModule, str]] = []
-        self.spans: list[tuple[str, int]] = []
+        # Name, beginning, and whether an optimizer makes a step within a backward pass, as in a hook of a parameter.
+        self.spans: list[tuple[str, int, bool]] = []
         self.sequence, self.first = -1, 0
 
 
@@ -144,7 +146,7 @@ class _Parts:
         held = self._known.get(id(storage))
         if held is None or held[0]() is not storage:
             if len(self._known) > MOST_KNOWN:
-                self._known = {key: one for key, one in self._known.items() if one[0]() is not None}
+                self._known = {key: kept for key, kept in self._known.items() if kept[0]() is not None}
             held = self._known[id(storage)] = [self._holder(storage), storage.nbytes(), None]
         return held
 
@@ -166,13 +168,13 @@ class _Parts:
 
     def among(self, args: Given, kwargs: Named) -> list[NoteItem]:
         """What stands for the tensors among arguments or results, those in lists included."""
-        tensor, of, found = self._tensor, self.of, []
-        for given in args:
-            if isinstance(given, tensor):
-                found.append(of(given))
-            elif given.__class__ is list or isinstance(given, tuple):
-                found += [of(one) for one in given if isinstance(one, tensor)]
-        return found + [of(one) for one in kwargs.values() if isinstance(one, tensor)] if kwargs else found
+        tensor, of, parts = self._tensor, self.of, []
+        for argument in args:
+            if isinstance(argument, tensor):
+                parts.append(of(argument))
+            elif argument.__class__ is list or isinstance(argument, tuple):
+                parts += [of(inner) for inner in argument if isinstance(inner, tensor)]
+        return parts + [of(inner) for inner in kwargs.values() if isinstance(inner, tensor)] if kwargs else parts
 
     def _strided_part(self, tensor: TorchTensor) -> NoteItem:
         if tensor.is_meta:
@@ -245,6 +247,7 @@ class Watch:
         self._held: dict[int, tuple[Torch, str]] = {}
         # Tensors of no module and no optimizer that the latest pass that was looked at has given gradients.
         self._leaves: list[TorchReference] = []
+        self._operands = Operands(torch, functools.partial(unseen, torch))
         self._threads = 0
         self.process = os.getpid()
         self._handles: list[Torch] = []
@@ -338,6 +341,10 @@ class Watch:
         sparse = any(map(_is_sparse, inputs))
         if lane == "forward" and (sparse or self._subjects or plan.op.short in LOOK_UPS):
             self._note_use((func, args, kwargs), plan.op.short, sparse, inputs, frame)
+        # A closure of an optimizer computes with gradients within the step.
+        if self._counting and (plan.op.short in PRODUCTS or self._operands.sparse) and (
+                lane == "forward" or (lane == "update" and self.torch.is_grad_enabled())):
+            self._note_operands(plan.op.short, args, inputs, frame)
         if plan.op.lane == "convert" or sparse:
             kind = self._became(plan.op.short, lane, frame, inputs, outputs)
             plan = self._plan(func, kind)
@@ -358,7 +365,7 @@ class Watch:
         for part in (inputs[:1] if way == "rows" else inputs if way else ()):
             if part[0] is HELD:
                 if len(self._read) > MOST_KNOWN:
-                    self._read = {key: one for key, one in self._read.items() if one[0]() is not None}
+                    self._read = {key: kept for key, kept in self._read.items() if kept[0]() is not None}
                 self._read[id(part[1])] = part[1], way
         if not self._subjects or frame.f_globals.get("__name__") == "torch.functional":
             return  # torch.norm runs other operators for a sparse tensor
@@ -367,10 +374,27 @@ class Watch:
             if owner in self._subjects and str(call[0]) not in self._uses.setdefault(owner, {}):
                 func, args, kwargs = call
 
-                def made(value: TorchArgument, owner: str = owner) -> TorchArgument:
+                def template(value: TorchArgument, owner: str = owner) -> TorchArgument:
                     return as_template(self.torch.Tensor, value, owner, self._owner_of, self._subjects[owner].shape)
                 with self._at_work(), unseen(self.torch):
-                    self._uses[owner][str(func)] = func, tuple(map(made, args)), {key: made(one) for key, one in kwargs.items()}
+                    self._uses[owner][str(func)] = func, tuple(map(template, args)), {
+                        key: template(kept) for key, kept in kwargs.items()}
+
+    def _note_operands(self, short: str, args: Given, inputs: list[NoteItem], frame: FrameType) -> None:
+        """Note what a product multiplies, and what else the program does with a matrix that is mostly zero."""
+        if short not in PRODUCTS:
+            for part in inputs if short not in MOVED else ():
+                if part[0] is HELD and id(part[1]) in self._operands.sparse:
+                    self._operands.sparse[id(part[1])].others.add(short)
+            return
+        factors = [factor for factor in args if isinstance(factor, self.torch.Tensor)][-2:]
+
+        def line() -> str:
+            place = hooks.caller(frame)
+            return line_of(*place) if place else ""
+        for number, factor in enumerate(factors):
+            if factor.layout is self.torch.strided and self.parts.is_plain(factor) and not factor.is_meta:
+                self._operands.multiplied(factor, self.parts.memory(factor)[0], self._passes, number == 0, line)
 
     def _owner_of(self, tensor: TorchTensor) -> str:
         """The parameter whose gradient a tensor is, or an empty text."""
@@ -399,7 +423,7 @@ class Watch:
                     self._safely(lambda: self._look_for_leaves(current))
                 # While gradients are there: the program may end, or set them to zero, without another operator.
                 self.torch.autograd.Variable._execution_engine.queue_callback(_weakly(self, Watch._backward_ended))
-            lane, sequence = "backward", current._sequence_nr()
+            lane, sequence = "update" if here.spans and here.spans[-1][2] else "backward", current._sequence_nr()
             node = sequence + here.first if sequence < NO_SEQUENCE else None
             layer = modules[-1][1] if modules else "" if node is None else self._layers.get(node, "")
         here.sequence = last
@@ -407,7 +431,7 @@ class Watch:
 
     def _lane(self, here: _Here) -> str:
         """The lane of what no node of the graph runs."""
-        for name, _ in reversed(here.spans):
+        for name, _, _ in reversed(here.spans):
             if name.startswith("Optimizer."):
                 # What a closure of an optimizer computes has gradients.
                 return "forward" if self.torch.is_grad_enabled() and here.modules else "update"
@@ -434,13 +458,13 @@ class Watch:
             attrs["asked"] = kind == hooks.ASKED
         if kind == "transfer":
             op.lane = kind
-        made = self._plans.setdefault(id(func), {})[kind] = TorchPlan(op, kind, attrs)
+        plan = self._plans.setdefault(id(func), {})[kind] = TorchPlan(op, kind, attrs)
         self._operators.append(func)
-        return made
+        return plan
 
     def _across(self, tensors: Given) -> bool:
         """Whether a copy goes to another device: ``copy_(target, source)``, ``_to_copy(source, device=…)``."""
-        return len({one.device for one in tensors if isinstance(one, self.torch.Tensor)}) > 1
+        return len({tensor.device for tensor in tensors if isinstance(tensor, self.torch.Tensor)}) > 1
 
     def _became(self, short: str, lane: str, frame: FrameType, inputs: list[NoteItem], outputs: list[NoteItem]) -> str:
         """How a sparse input became dense in this call: a kind of densification, asked for, or empty if none did."""
@@ -450,31 +474,32 @@ class Watch:
         if not dense or short in PRODUCTS or short in ALIKE:
             return ""
         # What lies in the memory of an input holds nothing else: the values of a sparse tensor, an update in place.
-        held = {id(one[1]) for part in inputs for one in (part[2] if _is_sparse(part) else (part,)) if one[0] is HELD}
-        made = [part[3] for part in dense if id(part[1]) not in held]
+        held = {id(piece[1]) for part in inputs for piece in (part[2] if _is_sparse(part) else (part,)) if piece[0] is HELD}
+        shapes = [part[3] for part in dense if id(part[1]) not in held]
         return hooks.NATURAL if any(_is_sparse(part) and len(part[1]) <= len(shape) and _size(part[1]) <= _size(shape)
-                                    for part in inputs for shape in made) else ""
+                                    for part in inputs for shape in shapes) else ""
 
     def _densified(self, plan: TorchPlan, kind: str, lane: str, frame: FrameType, inputs: list[NoteItem],
                     outputs: list[NoteItem]) -> None:
         """Put a densification into the ledger."""
-        given = max((part for part in inputs if _is_sparse(part)), key=lambda part: _size(part[1]))
-        made = next(part for part in outputs if part[0] is HELD)
+        source = max((part for part in inputs if _is_sparse(part)), key=lambda part: _size(part[1]))
+        result = next(part for part in outputs if part[0] is HELD)
         place = hooks.caller(frame)
-        before = sum(_size(part[3]) * part[4].itemsize for part in given[2] if part[0] is HELD)
+        before = sum(_size(part[3]) * part[4].itemsize for part in source[2] if part[0] is HELD)
         reason = ("the gradient of the operator is dense" if lane == "backward" else
                   "PyTorch converts it, because it has no kernel for this layout" if kind == hooks.FALLBACK else
                   "the result of the operator is dense")
-        record = hooks.Densification(plan.op.name, line_of(*place) if place else "", given[0], "default", given[1], before,
-                                     _size(made[3]) * made[4].itemsize, reason, remedy_of(plan.op.short, lane), kind)
-        self._recorder.foreign_dense(record, made)
+        record = hooks.Densification(plan.op.name, line_of(*place) if place else "", source[0], "default", source[1], before,
+                                     _size(result[3]) * result[4].itemsize, reason, remedy_of(plan.op.short, lane), kind)
+        self._recorder.foreign_dense(record, result)
 
     def _span(self, here: _Here, name: str, args: Given, start: int, end: int) -> None:
         """A range of ``torch.profiler.record_function`` begins or ends; optimizers and loaders have one."""
         if "_enter" in name:
-            here.spans.append((str(args[0]) if args else "", end))
+            label = str(args[0]) if args else ""
+            here.spans.append((label, end, label.startswith("Optimizer.") and self._graph_node() is not None))
         elif here.spans:
-            label, began = here.spans.pop()
+            label, began, _ = here.spans.pop()
             lane = "update" if label.startswith("Optimizer.") else "io" if label.startswith("enumerate(DataLoader)") else "user"
             self._recorder.span(label, lane, began, start, {})
 
@@ -483,7 +508,7 @@ class Watch:
     def _device_event(self, args: Given) -> tuple[Torch, Torch] | None:
         """Begin to time an operator on a GPU, if it runs on one: its device and an event."""
         cuda = self.torch.cuda
-        first = next((one for one in args if isinstance(one, self.torch.Tensor)), None)
+        first = next((argument for argument in args if isinstance(argument, self.torch.Tensor)), None)
         if first is None or not first.is_cuda or not cuda.is_initialized() or cuda.is_current_stream_capturing():
             return None
         begun = cuda.Event(enable_timing=True)
@@ -510,7 +535,7 @@ class Watch:
         alone = not here.modules
         if not alone and self.names.is_root(module):
             # An outermost module inside another: the rest of a pass that was interrupted, or one module used in two ways.
-            alone = not any(one is module for one, _ in here.modules) and not _contains(here.modules[0][0], module)
+            alone = not any(outer is module for outer, _ in here.modules) and not _contains(here.modules[0][0], module)
             if alone:
                 here.modules.clear()
         name = self.names.of_module(module, alone)
@@ -521,7 +546,7 @@ class Watch:
 
     def _leave_module(self, module: TorchModule, args: Given, result: TorchTensor) -> None:
         modules = self._here.modules
-        while modules and any(one is module for one, _ in modules):
+        while modules and any(entered is module for entered, _ in modules):
             if modules.pop()[0] is module:
                 break
 
@@ -555,7 +580,7 @@ class Watch:
     def _look_for_leaves(self, node: Torch) -> None:
         """Learn of tensors that get gradients and that neither a module nor an optimizer has told of since the look before."""
         self._name_leaves()
-        self._leaves = [weakref.ref(one) for one in leaves_behind(node) if not self.names.knows(one)]
+        self._leaves = [weakref.ref(leaf) for leaf in leaves_behind(node) if not self.names.knows(leaf)]
 
     def _name_leaves(self) -> None:
         """Give the tensors that were found the names of the program's variables."""
@@ -568,7 +593,8 @@ class Watch:
 
     def _see_leaves(self) -> None:
         """See the gradients of tensors that only one pass has reached."""
-        unknown = [one for one in (reference() for reference in self._leaves) if one is not None and not self.names.knows(one)]
+        unknown = [tensor for tensor in (reference() for reference in self._leaves)
+                   if tensor is not None and not self.names.knows(tensor)]
         self._name_leaves()
         for leaf in unknown:
             self._see_gradient(leaf, self.names.parameter(leaf, "parameter"), self.names.kind(leaf))
@@ -654,7 +680,12 @@ class Watch:
         return Subject.of(self.torch, parameter, None if module is None else module(), axis, read)
 
     def _try_twins(self) -> None:
-        """Note what to write so that gradients that are mostly zero become sparse, after it was tried on small twins."""
+        """Note what to write so that gradients and matrices that are mostly zero become sparse, after it was tried on twins."""
+        start = time.perf_counter_ns()
+        with unseen(self.torch):
+            operands = self._operands.tried()
+        for operand in operands:
+            self._recorder.span(OPERAND, "profiler", start, time.perf_counter_ns(), operand)
         for name, subject in self._subjects.items():
             uses = self._uses.get(name, {})
             known = subject, self._optimizers.get(name), len(uses)
@@ -723,7 +754,7 @@ def _is_users(frame: FrameType) -> bool:
 
 
 def _contains(root: TorchModule, module: TorchModule) -> bool:
-    return any(one is module for one in root.modules())
+    return any(part is module for part in root.modules())
 
 
 def _lazy(parameter: TorchTensor) -> bool:
@@ -738,12 +769,12 @@ def _weakly(watch: Watch, work: Callable[..., None]) -> Callable[..., None]:
     def hook(*arguments: Torch) -> None:
         if compiling():
             return  # torch.compile runs this line while it reads the program, and leaves the hook out of what it makes
-        found = reference()
-        if found is not None:
+        living = reference()
+        if living is not None:
             try:
-                work(found, *arguments)
+                work(living, *arguments)
             except Exception:
-                found.failed += 1
+                living.failed += 1
 
     _leave_as_it_is(watch.torch, hook)
     return hook
@@ -803,7 +834,7 @@ def _remove(mode: TorchMode) -> None:
     """Take a mode off the stack, also from below others that are still entered."""
     dispatch, above = whole_import("torch.utils._python_dispatch"), []
     stack = dispatch._get_current_dispatch_mode_stack()
-    if not any(one is mode for one in stack):
+    if not any(entered is mode for entered in stack):
         return  # another thread's
     while dispatch._get_current_dispatch_mode() is not mode:
         above.append(dispatch._pop_mode())
@@ -817,8 +848,8 @@ def _remove(mode: TorchMode) -> None:
         own, next_one = getattr(mode, name, None), getattr(above[-1], name, None)
         if own and next_one:
             next_one[-1] = own.pop()
-    for one in reversed(above):
-        dispatch._push_mode(one)
+    for entered in reversed(above):
+        dispatch._push_mode(entered)
 
 
 def cost_of_torch_event(recorder: Recorder) -> float:

@@ -41,9 +41,9 @@ class Names:
 
     def of_module(self, module: TorchModule, alone: bool) -> str:
         """The name of a module; ``alone`` says that no other module's call surrounds this one."""
-        found = self._modules.get(id(module))
-        if found is not None and found[0]() is module:
-            return found[1]
+        known = self._modules.get(id(module))
+        if known is not None and known[0]() is module:
+            return known[1]
         if not alone:
             return type(module).__name__
         self._learn(self._outermost_of(module))
@@ -51,24 +51,24 @@ class Names:
 
     def learn_owners(self, parameters: Iterable[TorchTensor], kind: type) -> None:
         """Name parameters that no call of a module has named: a method other than ``__call__`` may have used them."""
-        unknown = {id(one) for one in parameters if not self.knows(one)}
+        unknown = {id(parameter) for parameter in parameters if not self.knows(parameter)}
         if not unknown:
             return
         self._search(kind)
         for reference in {id(outer): outer for _, outer in self._found.values()}.values():
             root = reference()
-            if root is not None and any(id(one) in unknown for one in root.parameters()):
+            if root is not None and any(id(parameter) in unknown for parameter in root.parameters()):
                 self._learn(root)
 
     def is_root(self, module: TorchModule) -> bool:
         """Whether a module was called with no other around it."""
-        found = self._roots.get(id(module))
-        return found is not None and found() is module
+        known = self._roots.get(id(module))
+        return known is not None and known() is module
 
     def knows(self, parameter: TorchTensor) -> bool:
         """Whether a parameter has a name."""
-        found = self.parameters.get(id(parameter))
-        return found is not None and found[0]() is parameter
+        known = self.parameters.get(id(parameter))
+        return known is not None and known[0]() is parameter
 
     def parameter(self, parameter: TorchTensor, otherwise: str) -> str:
         """The name of a parameter; one of no module gets the name ``otherwise``."""
@@ -94,16 +94,16 @@ class Names:
 
         A module without parameters is not searched for, as many programs make their loss anew in each step.
         """
-        found = self._outer(module)
-        if found is None and (not self._found or next(module.parameters(), None) is not None):
+        outer = self._outer(module)
+        if outer is None and (not self._found or next(module.parameters(), None) is not None):
             self._search(type(module))
-            found = self._outer(module)
-        return module if found is None else found
+            outer = self._outer(module)
+        return module if outer is None else outer
 
     def _outer(self, module: TorchModule) -> TorchModule | None:
         """The outermost module that contains another, as the last search has found it."""
-        found = self._found.get(id(module))
-        return found[1]() if found is not None and found[0]() is module else None
+        known = self._found.get(id(module))
+        return known[1]() if known is not None and known[0]() is module else None
 
     def _search(self, kind: type) -> None:
         """Find all modules, the first, second, fourth, eighth … time that this is asked for: it takes tens of milliseconds."""
@@ -140,8 +140,8 @@ class Names:
         """A name that nothing else has: the name itself, with its root's name in front, or with a number."""
         number, tried = 1, name
         while True:
-            found = self._taken.get(tried)
-            holder = None if found is None else found()
+            taken = self._taken.get(tried)
+            holder = None if taken is None else taken()
             if holder is None or holder is subject:
                 self._taken[tried] = weakref.ref(subject)
                 return tried
@@ -156,32 +156,34 @@ def _outermost(kind: type) -> list[TorchModule]:
     """The modules that there are and that no other one contains; ``kind`` is a class of modules."""
     module = "torch.nn.modules.module"
     # object: a class of PyTorch's
-    base: type[object] = next(one for one in kind.__mro__ if one.__module__ == module and one.__name__ == "Module")
+    base: type[object] = next(candidate for candidate in kind.__mro__
+                              if candidate.__module__ == module and candidate.__name__ == "Module")
     kinds, fresh = {base}, [base]
     while fresh:
         for below in fresh.pop().__subclasses__():
             if below not in kinds:
                 kinds.add(below)
                 fresh.append(below)
-    modules: list[TorchModule] = [one for one in gc.get_objects() if type(one) in kinds and "_modules" in one.__dict__]
-    inner = {id(part) for one in modules for part in one.__dict__["_modules"].values()}
-    return [one for one in modules if id(one) not in inner]
+    modules: list[TorchModule] = [candidate for candidate in gc.get_objects()
+                                  if type(candidate) in kinds and "_modules" in candidate.__dict__]
+    inner = {id(part) for candidate in modules for part in candidate.__dict__["_modules"].values()}
+    return [candidate for candidate in modules if id(candidate) not in inner]
 
 
 def leaves_behind(node: Torch) -> list[TorchTensor]:
     """The tensors that a backward pass from a node of the graph gives gradients, in the order in which they are reached."""
-    found: dict[int, TorchTensor] = {}
+    leaves: dict[int, TorchTensor] = {}
     seen: set[Torch] = set()
     left = [node]
     while left:
-        one = left.pop()
-        if one not in seen:
-            seen.add(one)
-            leaf = getattr(one, "variable", None)  # of the nodes that add to a gradient
+        current = left.pop()
+        if current not in seen:
+            seen.add(current)
+            leaf = getattr(current, "variable", None)  # of the nodes that add to a gradient
             if leaf is not None:
-                found[id(leaf)] = leaf
-            left += [following for following, _ in one.next_functions if following is not None]
-    return list(found.values())
+                leaves[id(leaf)] = leaf
+            left += [following for following, _ in current.next_functions if following is not None]
+    return list(leaves.values())
 
 
 def variable_of(tensor: TorchTensor) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..base.types import JSON, Attrs
     from .types import ArrayRecord, Record
 
-__all__ = ["ALIKE", "CONVERSIONS", "LOOK_UPS", "PRODUCTS", "TorchOperator", "TorchPlan", "is_torch", "remedy_of"]
+__all__ = ["ALIKE", "CONVERSIONS", "LOOK_UPS", "MOVED", "PRODUCTS", "TorchOperator", "TorchPlan", "is_torch", "remedy_of"]
 
 #: Operators that change the layout of a tensor.
 CONVERSIONS = frozenset(("to_dense", "_to_dense", "to_sparse", "_to_sparse", "to_sparse_csr", "_to_sparse_csr", "to_sparse_csc",
@@ -43,6 +43,9 @@ LOOK_UPS = frozenset(("embedding", "index_select", "gather", "index"))
 ALIKE = frozenset((*(name for name in (*_UNTOUCHED, *_WRITING) if "like" in name or "new_" in name), "randint_like",
                    "values_copy", "indices_copy", "_values_copy", "_indices_copy", "crow_indices_copy", "col_indices_copy",
                    "ccol_indices_copy", "row_indices_copy"))
+
+#: Operators that sparse tensors have as dense ones do: views, and copies.
+MOVED = frozenset(("t", "transpose", "detach", "_to_copy", "clone", "alias"))
 
 _BAGS = frozenset(("_embedding_bag", "_embedding_bag_forward_only"))
 
@@ -94,18 +97,18 @@ class TorchOperator:
 
     def moved(self, inputs: Sequence[ArrayRecord], outputs: Sequence[ArrayRecord]) -> int:
         """Bytes that a call reads and writes."""
-        name, given = self.short, sum(array["bytes"] for array in outputs)
+        name, written = self.short, sum(array["bytes"] for array in outputs)
         if self.view or name in _UNTOUCHED:
             return 0
         if name in _WRITING:
-            return given
+            return written
         if name == "copy_":
-            return given + sum(array["bytes"] for array in inputs[1:])
+            return written + sum(array["bytes"] for array in inputs[1:])
         if name in LOOK_UPS and inputs and inputs[0]["stype"] == "default":
-            return 2 * given + sum(array["bytes"] for array in inputs[1:])
+            return 2 * written + sum(array["bytes"] for array in inputs[1:])
         if name in _BAGS and len(inputs) > 1 and inputs[0]["shape"]:
             rows = inputs[1]["nnz"] * inputs[0]["bytes"] // max(1, inputs[0]["shape"][0])
-            return given + rows + sum(array["bytes"] for array in inputs[1:])
+            return written + rows + sum(array["bytes"] for array in inputs[1:])
         return describe.moved(inputs, outputs, False, in_place=name.endswith("_"))
 
     def cost(self, attrs: Attrs, inputs: list[ArrayRecord], outputs: list[ArrayRecord]) -> tuple[int, int]:

@@ -50,6 +50,10 @@ _LOOK_UP = "Look its rows up with"
 
 _CALLS_BACK = "its optimizer calls the program for gradients, and keeps those of all weights as one dense tensor"
 
+#: What to do where the norm of a sparse gradient is all that PyTorch refuses.
+_CLIPPED = ("; one that is clipped by its stored values is taken, with the same result: coalesce() it, pass its values() with "
+            "the other gradients to nn.utils.get_total_norm, and the norm to nn.utils.clip_grads_with_norm_")
+
 #: Options with which an optimizer refuses sparse gradients, or has a state that grows.
 _REFUSED = ("weight_decay", "momentum")
 
@@ -93,9 +97,11 @@ class Subject(NamedTuple):
 
 
 def optimizer_of(optimizer: TorchOptimizer, parameter: TorchTensor) -> Optimizer:
-    """The class of an optimizer, and copies of the options that it has for a parameter."""
-    group = next(group for group in optimizer.param_groups if any(one is parameter for one in group["params"]))
-    return type(optimizer), {name: copy.deepcopy(value) for name, value in group.items() if name not in ("params", "param_names")}
+    """The class of an optimizer, and copies of the options that the program gave it for a parameter."""
+    group = next(group for group in optimizer.param_groups if any(trained is parameter for trained in group["params"]))
+    options = {name: copy.deepcopy(value) for name, value in group.items() if name not in ("params", "param_names", "initial_lr")}
+    # A scheduler keeps the rate that the program gave; the present one is that of a step.
+    return type(optimizer), {**options, **({"lr": group["initial_lr"]} if "initial_lr" in group else {})}
 
 
 def as_template(tensor: TorchType, value: TorchArgument, owner: str, name_of: Callable[[TorchTensor], str],
@@ -106,7 +112,7 @@ def as_template(tensor: TorchType, value: TorchArgument, owner: str, name_of: Ca
             return GRADIENT
         return LIKE_GRADIENT if value.shape == shape else value.detach().clone() if value.numel() == 1 else None
     if isinstance(value, (list, tuple)):
-        parts = [as_template(tensor, one, owner, name_of, shape) for one in value]
+        parts = [as_template(tensor, item, owner, name_of, shape) for item in value]
         return [GRADIENT] if GRADIENT in [part for part in parts if isinstance(part, str)] else parts
     return value
 
@@ -138,6 +144,10 @@ def sparse_way(torch: Torch, subject: Subject, optimizer: Optimizer | None, uses
 def _in_the_way(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> str:
     """Without which option PyTorch would take a sparse gradient, as the end of a sentence; empty if it is none of some."""
     kind, options = optimizer
+    others = [use for use in uses if "_norm" not in str(use[0])]
+    if len(others) < len(uses) and hasattr(torch.nn.utils, "get_total_norm") and any(
+            not _refusal(torch, subject, layer, candidate, others) for candidate in _optimizers(torch, kind, options)):
+        return _CLIPPED
     for name in _REFUSED:
         if options.get(name):
             less = {**options, name: type(options[name])(), **({"nesterov": False} if "nesterov" in options else {})}
@@ -154,46 +164,49 @@ def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
         return "", None, ""
     rows, width = subject.shape if subject.axis == "rows" else subject.shape[::-1]
     if subject.options:
-        found, words = (nn.EmbeddingBag if "mode" in subject.options else nn.Embedding), "Make the layer with"
+        layer, words = (nn.EmbeddingBag if "mode" in subject.options else nn.Embedding), "Make the layer with"
     elif subject.axis == "rows" and subject.read == "rows":
-        found, words = nn.Embedding, _LOOK_UP
+        layer, words = nn.Embedding, _LOOK_UP
     elif subject.axis == "rows" and subject.read == "product":
-        found, words = nn.EmbeddingBag, ("Instead of the product, add up rows, with the stored values of the sparse tensor as "
+        layer, words = nn.EmbeddingBag, ("Instead of the product, add up rows, with the stored values of the sparse tensor as "
                                          "per_sample_weights, by")
     elif subject.axis == "rows" and not subject.read and not (kind is not None and kind.__module__.startswith("torch.")):
-        found, words = nn.EmbeddingBag, ("If what multiplies it is mostly zero, as what one_hot gives, pass only the indices of "
+        layer, words = nn.EmbeddingBag, ("If what multiplies it is mostly zero, as what one_hot gives, pass only the indices of "
                                          "the others, with their values as per_sample_weights, to")
     elif subject.axis == "columns" and kind is not None and issubclass(kind, nn.Linear):
-        found, words = nn.EmbeddingBag, ("If most inputs are zero, pass only the indices of the others, with their values as "
+        layer, words = nn.EmbeddingBag, ("If most inputs are zero, pass only the indices of the others, with their values as "
                                          "per_sample_weights, to")
     else:
         return "", None, ""
-    options = subject.options or ({"mode": "sum"} if found is nn.EmbeddingBag else {})
-    default = inspect.signature(found.__init__).parameters
+    options = subject.options or ({"mode": "sum"} if layer is nn.EmbeddingBag else {})
+    default = inspect.signature(layer.__init__).parameters
     if words == _LOOK_UP:
-        return words, found, "torch.nn.functional.embedding(numbers, weight, sparse=True)"
-    given = [str(rows), str(width), *(f"{name}={value!r}" for name, value in options.items() if value != default[name].default)]
-    return words, found, f"nn.{found.__name__}({', '.join(given)}, sparse=True)"
+        return words, layer, "torch.nn.functional.embedding(numbers, weight, sparse=True)"
+    arguments = [str(rows), str(width),
+                 *(f"{name}={value!r}" for name, value in options.items() if value != default[name].default)]
+    # A bag has no bias, and its weight is that of a wide layer transposed.
+    more = " of the weight transposed, and add the bias" if subject.axis == "columns" else ""
+    return words, layer, f"nn.{layer.__name__}({', '.join(arguments)}, sparse=True){more}"
 
 
 def _optimizers(torch: Torch, kind: TorchClass, options: TorchOptions) -> list[Optimizer]:
     """An optimizer, and those that do as it does but for the layout of the gradient."""
-    found: list[Optimizer] = [(kind, options)]
+    optimizers: list[Optimizer] = [(kind, options)]
     if options.get("fused"):
-        found.append((kind, {**options, "fused": False}))
+        optimizers.append((kind, {**options, "fused": False}))
     if kind in (torch.optim.Adam, torch.optim.AdamW) and not options["weight_decay"] and not options["amsgrad"]:
-        found.append((torch.optim.SparseAdam, {name: options[name] for name in ("lr", "betas", "eps", "maximize")}))
-    return found
+        optimizers.append((torch.optim.SparseAdam, {name: options[name] for name in ("lr", "betas", "eps", "maximize")}))
+    return optimizers
 
 
 def _written(kind: TorchClass, options: TorchOptions) -> str:
     """The line that makes an optimizer of one weight."""
-    default = {name: one.default for name, one in inspect.signature(kind.__init__).parameters.items()}
+    default = {name: parameter.default for name, parameter in inspect.signature(kind.__init__).parameters.items()}
     plain = {name: value if isinstance(value, (int, float, tuple)) else f"{float(value):.7g}" for name, value in options.items()
              if value is not None}
-    given = "".join(f", {name}={plain[name]}" for name, value in options.items()
+    arguments = "".join(f", {name}={plain[name]}" for name, value in options.items()
                     if name in plain and (name in ("lr", "betas", "eps", "fused") or value != default.get(name, value)))
-    return f"torch.optim.{kind.__name__}([weight]{given})"
+    return f"torch.optim.{kind.__name__}([weight]{arguments})"
 
 
 def _refusal(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> str:
@@ -214,7 +227,7 @@ def _trained(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optim
     twin = layer(ROWS, WIDTH, **options, sparse=True, _weight=values)
     kind, settings = optimizer
     names = inspect.signature(kind.__init__).parameters
-    made = kind([{"params": [twin.weight], **settings}], **{key: one for key, one in settings.items() if key in names})
+    stepper = kind([{"params": [twin.weight], **settings}], **{key: value for key, value in settings.items() if key in names})
     step, sizes = inspect.unwrap(kind.step), []  # without the hooks of the program, which are not about the twin
     closure = inspect.signature(step).parameters.get("closure")
     if closure is not None and closure.default is closure.empty:
@@ -223,17 +236,17 @@ def _trained(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optim
         twin.weight.grad = None
         numbers = torch.tensor([number, number + 1, number + 3, number + 1], device=subject.device) % ROWS
         weights = {"per_sample_weights": values[:, 0].new_ones(2, 2)} if options.get("mode") == "sum" else {}
-        given = numbers if layer is torch.nn.Embedding else numbers.reshape(2, 2)
-        twin.forward(given, **weights).sum().backward()
+        batch = numbers if layer is torch.nn.Embedding else numbers.reshape(2, 2)
+        twin.forward(batch, **weights).sum().backward()
         if twin.weight.grad.layout is not torch.sparse_coo:
             return "PyTorch gives this layer a dense gradient"
         if number == 0:
             for use in uses:
                 _applied(torch, use, twin.weight.grad)
         with torch.no_grad():
-            step(made)
-        states = tensors_in(torch, made.state)
-        if any(one.layout is torch.sparse_coo and one._nnz() > ROWS for one in states):
+            step(stepper)
+        states = tensors_in(torch, stepper.state)
+        if any(value.layout is torch.sparse_coo and value._nnz() > ROWS for value in states):
             return _GROWS  # it stores rows several times, as SGD's momentum does
         sizes.append(len(states))
     return "" if sizes[STEPS // 2] == sizes[-1] else _GROWS
@@ -244,7 +257,7 @@ def tensors_in(torch: Torch, value: object) -> list[TorchTensor]:  # object: wha
     if isinstance(value, torch.Tensor):
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return [found for one in inner for found in tensors_in(torch, one)]
+    return [tensor for item in inner for tensor in tensors_in(torch, item)]
 
 
 def _applied(torch: Torch, use: Use, gradient: TorchTensor) -> None:
@@ -256,7 +269,7 @@ def _applied(torch: Torch, use: Use, gradient: TorchTensor) -> None:
 
     def filled(value: TorchArgument) -> TorchArgument:
         if isinstance(value, list):
-            return [filled(one) for one in value]
+            return [filled(item) for item in value]
         return stands[value] if isinstance(value, str) and value in stands else value
     with torch.no_grad():
         func(*map(filled, args), **{name: filled(value) for name, value in kwargs.items()})

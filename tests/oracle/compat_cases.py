@@ -322,7 +322,8 @@ def old_names_of_operators(mx):
         found[word] = getattr(mx.nd._internal, f"_{word}")(a, b).asnumpy().round(5).tolist()
     for word in [word.replace("_", "") for word in words] + ["RDiv", "RMinus", "RMod", "RPower"]:
         name = f"_{word}Scalar"
-        symbol = getattr(mx.sym._internal, name)(mx.sym.var("a"), scalar=2.0)
+        with mx.name.NameManager():  # which counts from 0
+            symbol = getattr(mx.sym._internal, name)(mx.sym.var("a"), scalar=2.0)
         found[name] = [getattr(mx.nd._internal, name)(a, scalar=2.0).asnumpy().round(5).tolist(), symbol.name,
                        symbol.get_internals().tojson().count("_scalar")]
     copied = mx.nd.zeros(3)

@@ -187,6 +187,7 @@ def lesson(rule):
 
 #: What a lesson must mention to teach the remedy.
 TAUGHT = {"zero_rows": "sparse=True", "masked_product": "nonzero rows", "whole_softmax": "nonzero rows",
+          "zero_operand": "to_sparse_csr()",
           "became_dense": "ledger", "dense_by_nature": "log1p", "dense_gradient": "weight_grad_stype='row_sparse'",
           "full_rows": "grad_stype='default'", "eager_update": "lazy_update", "wide_indices": "index_dtype='int32'",
           "hardly_sparse": "density", "double_precision": "net.cast('float32')", "repeated_conversion": "before the loop",

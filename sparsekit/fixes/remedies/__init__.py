@@ -8,8 +8,9 @@ from . import optimizer
 from . import zero_keeping
 from . import torch_layers
 from . import torch_parameters
+from . import torch_matrices
 # isort: on
 from .base import Look, Remedy, remedies
 
-__all__ = ["Look", "Remedy", "csr_input", "optimizer", "remedies", "row_sparse", "torch_layers", "torch_parameters",
-           "zero_keeping"]
+__all__ = ["Look", "Remedy", "csr_input", "optimizer", "remedies", "row_sparse", "torch_layers", "torch_matrices",
+           "torch_parameters", "zero_keeping"]

@@ -34,12 +34,12 @@ class SparseGradient(Remedy):
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each embedding whose gradient is mostly zero rows."""
         torch = torch_of()
-        found = {(one.module, one.shape) for one in counted_rows(look.profile.records)
-                 if one.mostly_zero and one.bytes - one.as_rows > SMALL}
+        counted = {(count.module, count.shape) for count in counted_rows(look.profile.records)
+                 if count.mostly_zero and count.bytes - count.as_rows > SMALL}
         seen: set[tuple[Edit, ...]] = set()
-        for module in look.program.originals(torch.nn.Module) if found else ():
+        for module in look.program.originals(torch.nn.Module) if counted else ():
             kind, shape = type(module).__name__, tuple(getattr(getattr(module, "weight", None), "shape", ()))
-            if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and (kind, shape) in found:
+            if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and (kind, shape) in counted:
                 candidate = self._of(look, module)
                 if not candidate.edits or candidate.edits not in seen:  # one line may make several layers
                     yield candidate
@@ -71,9 +71,9 @@ class Bag(Remedy):
         """One candidate for each sum or mean of an embedding's rows over the second axis."""
         for place in look.parts() if torch_of() is not None else ():
             for call in ast.walk(place.node):
-                found = over_places(call, ("sum", "mean")) if isinstance(call, ast.Call) else None
-                if found is not None and isinstance(call, ast.Call):
-                    yield from self._of(look, place, call, *found)
+                reduction = over_places(call, ("sum", "mean")) if isinstance(call, ast.Call) else None
+                if reduction is not None and isinstance(call, ast.Call):
+                    yield from self._of(look, place, call, *reduction)
 
     def _of(self, look: Look, place: Part, call: ast.Call, mode: str, data: ast.expr) -> Iterator[Candidate]:
         inner, edits = unwrapped(place, data)
@@ -81,7 +81,7 @@ class Bag(Remedy):
         if not isinstance(inner, ast.Call) or len(inner.args) != 1 or inner.keywords or not space:
             return
         modules = objects_at(look, place, inner.func)
-        if not modules or not all(_plain(one) for one in modules):
+        if not modules or not all(_plain(embedding) for embedding in modules):
             return
         module, text = place.source.text_of(inner.func), place.source.text_of
         new = f"{space}.embedding_bag({text(inner.args[0])}, {module}.weight, mode=\"{mode}\", sparse={module}.sparse)"
@@ -111,7 +111,7 @@ class LookUp(Remedy):
                     yield from self._of_product(look, place, call)
                 elif isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
                     modules = objects_at(look, place, call.func)
-                    if modules and all(type(one) is torch_of().nn.Linear for one in modules):
+                    if modules and all(type(layer) is torch_of().nn.Linear for layer in modules):
                         yield from self._of(look, place, call, modules[0])
 
     def _of_product(self, look: Look, place: Part, node: ast.BinOp) -> Iterator[Candidate]:

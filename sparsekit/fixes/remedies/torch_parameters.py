@@ -29,17 +29,17 @@ class SparseLookUp(Remedy):
 
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each parameter whose gradient is mostly zero rows, with all places that look its rows up."""
-        shapes = {one.shape for one in counted_rows(look.profile.records)
-                  if one.mostly_zero and one.axis == "rows" and one.bytes - one.as_rows > SMALL}
-        found: dict[int, tuple[TorchTensor, list[tuple[str, Edit | None]]]] = {}
+        shapes = {count.shape for count in counted_rows(look.profile.records)
+                  if count.mostly_zero and count.axis == "rows" and count.bytes - count.as_rows > SMALL}
+        looked_up: dict[int, tuple[TorchTensor, list[tuple[str, Edit | None]]]] = {}
         for place in look.parts() if shapes else ():
             for node, held, numbers in _look_ups(place):
                 for weight in objects_at(look, place, held):
                     if _is_parameter(weight) and tuple(weight.shape) in shapes:
                         where, edit = at(place.source, node), _edit(look, place, node, held, numbers)
-                        found.setdefault(id(weight), (weight, []))[1].append((where, edit))
-        names = names_of_weights(look.program) if found else {}
-        for weight, reads in found.values():
+                        looked_up.setdefault(id(weight), (weight, []))[1].append((where, edit))
+        names = names_of_weights(look.program) if looked_up else {}
+        for weight, reads in looked_up.values():
             edits = tuple(dict.fromkeys(edit for _, edit in reads if edit is not None))
             why = "" if all(edit is not None for _, edit in reads) else "no name stands for torch.nn.functional there"
             name = names.get(id(weight)) or look.program.path_of(weight) or "a parameter"
@@ -49,9 +49,9 @@ class SparseLookUp(Remedy):
 def _look_ups(place: Part) -> Iterator[tuple[ast.expr, ast.expr, ast.expr]]:
     """The expressions of a part that look rows up, each with its weight and its row numbers."""
     for node in ast.walk(place.node):
-        found = _looked_up(node) if isinstance(node, ast.expr) else None
-        if isinstance(node, ast.expr) and found is not None:
-            yield node, *found
+        look_up = _looked_up(node) if isinstance(node, ast.expr) else None
+        if isinstance(node, ast.expr) and look_up is not None:
+            yield node, *look_up
 
 
 def _looked_up(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:

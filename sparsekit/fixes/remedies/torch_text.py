@@ -17,15 +17,15 @@ __all__ = ["functional", "objects_at", "over_places", "unwrapped"]
 def objects_at(look: Look, place: Part, node: ast.AST) -> list[Any]:  # Any: objects of the program
     """What an expression of names and attributes may stand for: ``self.embedding`` of each module with this function."""
     if isinstance(node, ast.Attribute):
-        return [getattr(one, node.attr) for one in objects_at(look, place, node.value) if hasattr(one, node.attr)]
+        return [getattr(owner, node.attr) for owner in objects_at(look, place, node.value) if hasattr(owner, node.attr)]
     if not isinstance(node, ast.Name):
         return []
     code, names = place.function.__code__, look.variables(place)
     if node.id in code.co_varnames[: min(1, code.co_argcount)]:
-        found = [module for module in look.program.originals(torch_of().nn.Module)
+        owners = [module for module in look.program.originals(torch_of().nn.Module)
                  if any(place.function is vars(cls).get(code.co_name) for cls in type(module).__mro__)]
-        if found:
-            return found
+        if owners:
+            return owners
     return [names[node.id]] if node.id in names else []
 
 
@@ -46,9 +46,9 @@ def unwrapped(place: Part, node: ast.expr) -> tuple[ast.expr, tuple[Edit, ...]]:
     """
     if not isinstance(node, ast.Name):
         return node, ()
-    uses = [one for one in ast.walk(place.node) if isinstance(one, ast.Name) and one.id == node.id]
-    lines = [one for one in ast.walk(place.node) if isinstance(one, ast.Assign) and len(one.targets) == 1
-             and isinstance(one.targets[0], ast.Name) and one.targets[0].id == node.id]
+    uses = [inner for inner in ast.walk(place.node) if isinstance(inner, ast.Name) and inner.id == node.id]
+    lines = [inner for inner in ast.walk(place.node) if isinstance(inner, ast.Assign) and len(inner.targets) == 1
+             and isinstance(inner.targets[0], ast.Name) and inner.targets[0].id == node.id]
     if len(uses) != 2 or len(lines) != 1:
         return node, ()
     return lines[0].value, (place.source.without(lines[0]),)

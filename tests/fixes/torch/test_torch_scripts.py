@@ -211,16 +211,99 @@ for number in range(9):
     step(*batch(number))
 '''
 
+FUNCTIONAL = '''
+from torch.func import functional_call, grad
+
+model = Model()
+weights = {name: one.detach() for name, one in model.named_parameters()}
+
+
+def loss(weights, tokens, labels):
+    return F.cross_entropy(functional_call(model, weights, (tokens,)), labels)
+
+
+for number in range(9):
+    gradients = grad(loss)(weights, *batch(number))
+    weights = {name: one - 0.1 * gradients[name] for name, one in weights.items()}
+'''
+
+FUNCTIONAL_ADAM = FUNCTIONAL.replace("one.detach()", "one").replace("for number", '''
+optimizer = torch.optim.Adam(model.parameters())
+for number''').replace("    weights = {name: one - 0.1 * gradients[name] for name, one in weights.items()}", '''
+    for name, one in weights.items():
+        one.grad = gradients[name]
+    optimizer.step()''')
+
+ANEW = '''
+weight = torch.rand(ROWS, 8, requires_grad=True)
+for number in range(9):
+    tokens, _ = batch(number)
+    loss = weight[tokens].square().mean()
+    loss.backward()
+    weight = (weight - 0.1 * weight.grad).detach().requires_grad_()
+'''
+
+GRAPH = '''
+def load():
+    made = torch.rand(600, 600, generator=torch.Generator().manual_seed(0)).lt(0.005).float() + torch.eye(600)
+    return made / made.sum(1, keepdim=True), torch.rand(600, 8)
+
+
+class Graph(nn.Module):
+    def __init__(self, adjacency):
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 3)
+        {holds}
+
+    def forward(self, things, adjacency):
+        return adjacency @ self.second(F.relu(torch.mm(adjacency, self.first(things))))
+
+
+adjacency, things = load()
+model, labels = Graph(adjacency), torch.arange(600) % 3
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for number in range(9):
+    loss = F.cross_entropy(model(things, {read}), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+'''
+
+HOOKS = '''
+model = Model()
+optimizers = {weight: torch.optim.Adagrad([weight], lr=0.1) for weight in model.parameters()}
+
+
+def update(weight):
+    optimizers[weight].step()
+    optimizers[weight].zero_grad()
+
+
+for weight in model.parameters():
+    weight.register_post_accumulate_grad_hook(update)
+for number in range(9):
+    tokens, labels = batch(number)
+    F.cross_entropy(model(tokens), labels).backward()
+'''
+
 #: Name -> the script, its arguments, and what its patch has.
 MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0.1"), "sparse=True"),
           "imported": (IMPORTED, (), "sparse=True"), "thread": (THREAD, (), "sparse=True"),
           "accumulated": (ACCUMULATED, (), "sparse=True"), "processes": (PROCESSES, (), "sparse=True"),
           "by hand": (BY_HAND, (), "sparse=True"), "unseeded": (UNSEEDED, (), "sparse=True"),
-          "hot": (HOT, (), "F.embedding(tokens[:, 0], weight)"), "forked": (FORKED, (), "sparse=True"),
-          "compiled": (COMPILED, (), "sparse=True")}
+          "hot": (HOT, (), "F.embedding(tokens[:, 0], weight, sparse=True)"), "forked": (FORKED, (), "sparse=True"),
+          "compiled": (COMPILED, (), "sparse=True"), "traced": (COMPILED.replace("eager", "aot_eager"), (), "sparse=True"),
+          "hooks": (HOOKS, (), "sparse=True"),
+          "graph": (GRAPH.format(holds="", read="adjacency"), (), "adjacency = adjacency.to_sparse_csr()"),
+          "attribute": (GRAPH.format(holds="self.held = adjacency", read="model.held"), (),
+                        "self.held = adjacency.to_sparse_csr()"),
+          "item": ("\ndata = {}\n" + GRAPH.format(holds="data['edges'] = adjacency", read="data['edges']"), (),
+                   "data['edges'] = adjacency.to_sparse_csr()"),
+          "buffer": (GRAPH.format(holds='self.register_buffer("held", adjacency)', read="model.held"), (),
+                     'self.register_buffer("held", adjacency.to_sparse_csr())')}
 
 #: Those that are run every time: a process takes seconds to import PyTorch.
-QUICK = ("by hand", "imported", "forked")
+QUICK = ("by hand", "imported", "forked", "graph", "traced")
 
 
 def port():
@@ -285,6 +368,29 @@ def test_a_fix_that_fails_after_many_steps_is_refused(fix, tmp_path, line, words
 def test_a_fix_that_holds_was_compared_to_the_end_of_the_script(fix):
     _, printed = fix(SGD.replace("range(9)", "range(60)"))
     assert "60 steps: " in printed.out
+    said = ["Running the program as it is, twice.", "Trying sparse gradient (PyTorch)", "Making many steps"]
+    places = [printed.err.find(one) for one in said]
+    assert -1 not in places
+    assert places == sorted(places)
+
+
+UNBOUND = '''
+held = [torch.rand(600, 600, generator=torch.Generator().manual_seed(0)).lt(0.005).float()]
+layer, things, labels = nn.Linear(8, 3), torch.rand(600, 8), torch.arange(600) % 3
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+for number in range(5):
+    loss = F.cross_entropy(held[0] @ layer(things), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+'''
+
+
+@pytest.mark.thorough
+def test_a_matrix_that_no_line_binds_is_left_with_what_to_do(fix, tmp_path):
+    _, printed = fix(UNBOUND)
+    assert "it was not tried: no line of the program binds it to a name; make it sparse where it is made" in printed.out
+    assert not (tmp_path / "train.patch").exists()
 
 
 def test_all_places_that_look_a_parameters_rows_up_are_in_its_patch(fix, tmp_path):
@@ -409,3 +515,14 @@ def test_a_fix_that_holds_gives_the_same_training_for_a_thousand_steps(torch):
         sides.append(model)
     for one, other in zip(*(side.parameters() for side in sides), strict=True):
         assert torch.allclose(one, other, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    (FUNCTIONAL, "torch.func.grad() in train.py:36 and the program's own update of its weights."),
+    pytest.param(FUNCTIONAL_ADAM, "torch.func.grad() in train.py:38 and Adam.step() in train.py:42.", marks=pytest.mark.thorough),
+    pytest.param(ANEW, "backward() in train.py:29 and the program's own update of its weights.", marks=pytest.mark.thorough)])
+def test_a_step_that_makes_new_weights_or_asks_a_transformation_for_gradients_is_found(fix, text, words):
+    status, printed = fix(text)
+    assert status == 0
+    assert f"The step is {words}" in printed.err
+    assert "No fix was tried" not in printed.out

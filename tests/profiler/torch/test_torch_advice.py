@@ -218,6 +218,142 @@ def test_the_dense_product_behind_the_gradient_of_a_sparse_matrix_is_told_and_cs
     assert said("csr") == []
 
 
+def multiplied(torch, make, product=lambda matrix, weight: matrix @ weight, steps=3):
+    """What is advised for a matrix of a product, and where to look first."""
+    weight = torch.rand(300, 8, requires_grad=True)
+    matrix = make()
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(steps):
+            product(matrix if steps > 1 else make(), weight).sum().backward()
+    return [one for one in prof.advice() if one.rule == "zero_operand"], first_look(prof)
+
+
+def zeros(torch, share=0.005, sizes=(300, 300)):
+    return torch.rand(*sizes, generator=torch.Generator().manual_seed(0)).lt(share).float()
+
+
+@pytest.mark.parametrize("product", [
+    lambda matrix, weight: matrix @ weight, lambda matrix, weight: (weight.t() @ matrix).t(),
+    lambda matrix, weight: matrix.t() @ weight], ids=["left", "right", "transposed"])
+def test_a_matrix_that_every_step_multiplies_and_that_is_mostly_zero_is_told_in_code_that_runs(torch, product):
+    (found,), first = multiplied(torch, lambda: zeros(torch), product)
+    assert re.search(r"300×300, 360 kB, is multiplied in every step, and 0[.]\d % of it is not zero", found.reason)
+    assert found.where.startswith("product at test_torch_advice.py:")
+    assert first.line.startswith("test_torch_advice.py:")
+    assert first.bytes == 300 * 300 * 4
+    assert first.needed < first.bytes / 10
+    matrix, weight = zeros(torch), torch.rand(300, 8, requires_grad=True)
+    names = {"matrix": matrix}
+    exec(re.search(r"matrix = matrix[.]to_sparse\w*[(][)]", found.remedy)[0], names)
+    assert names["matrix"].layout is not torch.strided
+    made = product(names["matrix"], weight)
+    made.sum().backward()
+    torch.testing.assert_close(made, product(matrix, weight))
+    assert (names["matrix"].values().numel(), first.needed) == (int(matrix.count_nonzero()), first.needed)
+
+
+@pytest.mark.parametrize(("make", "product", "steps"), [
+    (lambda torch: zeros(torch, 0.2), lambda matrix, weight: matrix @ weight, 3),
+    (lambda torch: zeros(torch, sizes=(100, 300))[:, :], lambda matrix, weight: matrix.clone() @ weight, 3),
+    (lambda torch: zeros(torch, sizes=(900, 300)), lambda matrix, weight: matrix[100:200] @ weight, 3),
+    (lambda torch: zeros(torch).requires_grad_(), lambda matrix, weight: matrix @ weight, 3),
+    (zeros, lambda matrix, weight: matrix @ weight, 1),
+    (zeros, lambda matrix, weight: (matrix.tanh() + matrix @ weight[:, :1]) @ weight, 4),
+    (zeros, lambda matrix, weight: matrix.roll(1, 0).copy_(matrix.mul_(2)) @ weight + matrix @ weight, 2)],
+    ids=["full", "new in each step", "a piece of data", "trained", "one step", "other operators", "written to"])
+def test_a_matrix_that_is_full_new_trained_written_to_or_used_otherwise_gets_no_advice(torch, make, product, steps):
+    found, _ = multiplied(torch, lambda: make(torch), product, steps)
+    assert found == []
+
+
+def test_an_optimizer_in_a_hook_of_a_parameter_updates_and_is_no_backward_pass(torch):
+    layer = torch.nn.Embedding(ROWS, WIDTH, sparse=True)
+    optimizer = torch.optim.Adagrad(layer.parameters(), lr=0.1)
+
+    def update(weight):
+        optimizer.step()
+        optimizer.zero_grad()
+    layer.weight.register_post_accumulate_grad_hook(update)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(3):
+            layer(torch.randint(ROWS, (8, 5))).square().sum().backward()
+    masks = [record for record in prof.records if record["name"] == "aten::sparse_mask"]
+    assert {record["lane"] for record in masks} == {"update"}
+    assert "masked_product" not in [one.rule for one in prof.advice()]
+
+
+def test_what_else_is_done_with_a_matrix_is_why_no_sparse_one_is_advised(torch):
+    found, first = multiplied(torch, lambda: zeros(torch), lambda matrix, weight: matrix @ weight / matrix.sum(1)[:, None], 4)
+    assert found == []
+    assert "No sparse one is advised: the program also applies sum to it." in first.remedy
+
+
+def test_a_matrix_that_the_closure_of_an_optimizer_multiplies_is_told(torch):
+    weight, matrix = torch.rand(300, 8, requires_grad=True), zeros(torch)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (matrix @ weight).square().mean()
+        loss.backward()
+        return loss
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(3):
+            optimizer.step(closure)
+    assert [one.rule for one in prof.advice() if one.rule == "zero_operand"]
+
+
+def test_a_gradient_that_is_clipped_by_its_stored_values_is_that_of_the_usual_function(torch):
+    def weights():
+        torch.manual_seed(0)
+        return torch.nn.Embedding(ROWS, WIDTH, sparse=sparse), torch.nn.Linear(WIDTH, 2)
+    results = []
+    for sparse in (False, True):
+        layer, out = weights()
+        parameters = [*layer.parameters(), *out.parameters()]
+        out(layer(torch.tensor([3, 5, 5, 7]))).square().sum().backward()
+        if sparse:
+            layer.weight.grad = layer.weight.grad.coalesce()
+            found = [one.grad.values() if one.grad.is_sparse else one.grad for one in parameters]
+            torch.nn.utils.clip_grads_with_norm_(parameters, 0.01, torch.nn.utils.get_total_norm(found))
+        else:
+            torch.nn.utils.clip_grad_norm_(parameters, 0.01)
+        results.append([one.grad.to_dense() for one in parameters])
+    torch.testing.assert_close(*results)
+
+
+def test_what_is_advised_for_a_wide_layer_computes_what_it_did(torch):
+    layer, batch = torch.nn.Linear(ROWS, WIDTH), zeros(torch, 0.002, (16, ROWS))
+    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(2):
+            optimizer.zero_grad()
+            layer(batch).square().sum().backward()
+            optimizer.step()
+    (found,) = [one for one in prof.advice() if one.rule == "zero_rows"]
+    assert "sparse=True) of the weight transposed, and add the bias. SGD takes its gradient." in found.remedy
+    bag = eval(CALL.findall(found.remedy)[0], {"nn": torch.nn})
+    rows, numbers = batch.nonzero().t()
+    with torch.no_grad():
+        bag.weight.copy_(layer.weight.t())
+        offsets = torch.searchsorted(rows.contiguous(), torch.arange(len(batch)))
+        torch.testing.assert_close(bag(numbers, offsets, per_sample_weights=batch[rows, numbers]) + layer.bias, layer(batch))
+
+
+def test_an_optimizer_with_a_scheduler_is_advised_with_the_rate_that_the_program_gave(torch):
+    layer = torch.nn.Embedding(ROWS, WIDTH)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=0.04)
+    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1 / 3, total_iters=7)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(3):
+            optimizer.zero_grad()
+            layer(torch.randint(ROWS, (8, 5))).square().sum().backward()
+            optimizer.step()
+            scheduler.step()
+    (found,) = [one for one in prof.advice() if one.rule == "zero_rows"]
+    assert "torch.optim.SparseAdam([weight], lr=0.04," in found.remedy
+
+
 def test_a_product_with_ones_and_a_softmax_of_all_classes_are_told_in_code_that_runs(torch):
     weight, out = torch.rand(3000, 16, requires_grad=True), torch.rand(16, 3000, requires_grad=True)
     optimizer = torch.optim.SGD([weight, out], lr=0.1)
@@ -252,6 +388,7 @@ def test_where_to_look_first_has_a_line_shares_and_a_remedy_or_the_reason_agains
         assert 0 < found.time <= 1
         assert ("sparse=True" in found.remedy) != clipped
         assert ("takes no sparse gradient here: Could not run" in found.remedy) == clipped
+        assert ("nn.utils.clip_grads_with_norm_" in found.remedy) == (clipped and hasattr(torch.nn.utils, "get_total_norm"))
         assert str(found).count("▨") == 40
     with mx.Profiler() as prof:
         mx.nd.ones((2, 3)) + 1

@@ -29,7 +29,7 @@ def set_is_training(is_train: bool) -> bool:
     return autograd.set_recording(is_train)
 
 
-class TrainingStateScope:
+class TrainingStateScope(autograd._Switch):
     """A scope for ``with`` in which ``set_is_training`` has this value.
 
     Parameters
@@ -37,14 +37,10 @@ class TrainingStateScope:
     enter_state : bool
     """
 
+    __slots__ = ()
+
     def __init__(self, enter_state: bool) -> None:
-        self._scope = autograd.record() if enter_state else autograd.pause()
-
-    def __enter__(self) -> None:
-        self._scope.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        self._scope.__exit__(*error)
+        super().__init__(enter_state, enter_state)
 
 
 def train_section() -> TrainingStateScope:

@@ -188,6 +188,9 @@ module.bind([("data", (2, 3))])
 module.init_params()
 module.set_params({}, {}, force_init=False)  # here
 ---
+mx.rnn.rnn_unroll(mx.rnn.RNNCell(3), 2, mx.sym.var("data"))  # here
+mx.rnn.FusedRNNCell(3).unroll(2, mx.sym.var("data"))  # here
+---
 module = mx.mod.PythonModule(["data"], None, ["out"])
 module.prepare(mx.io.DataBatch([mx.nd.ones((2, 3))]), lambda batch: {})  # here
 ---

@@ -65,6 +65,7 @@ CASES = {
     "np_shape": mx.util.np_shape,
     "environment": lambda: mx.test_utils.environment({"SPARSEKIT_SWEPT": "1", "HOME": None}),
     "_Switch": autograd.record,
+    "TrainingStateScope": functools.partial(mx.contrib.autograd.TrainingStateScope, True),
     "ToldPlace": lambda: program.ToldPlace(None),
     "UpdateLane": UpdateLane,
     "set": lambda: config.set(densify="error", densify_limit=3, check_format=False),

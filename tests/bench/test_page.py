@@ -61,7 +61,7 @@ def test_the_page_shows_every_record_with_pictures_and_tables(tmp_path, capsys):
         for section in facts["sections"]:
             assert all(name in text for name in section["rows"])
     assert text.count("<img") >= sum(len(json.loads(path.read_text())["sections"]) for path in RECORDS)
-    assert "row-sparse" in re.search(r'aria-label="([^"]* faster than [^"]*)"', text)[1]
+    assert "row-sparse" in re.search(r'aria-label="([^"]* as long as [^"]*)"', text)[1]
     assert not re.search(r'(?:src|href)="https?:', text)
 
 

@@ -139,7 +139,7 @@ def arguments_of(params: object) -> dict[str, Any]:  # object: what a user gave;
     Raises
     ------
     ParameterError
-        If they are something else, or have a name that is no text.
+        If ``params`` is neither a dict nor a list of pairs, or the name of an argument is not a string.
     """
     try:
         arguments: dict[Any, Any] = dict(params)  # type: ignore[call-overload]  # Any: of a user; or it raises

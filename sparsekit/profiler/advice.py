@@ -382,16 +382,16 @@ def _masked_product(profile: _RuleData) -> Iterator[_Found]:
 @_rule("notebooks/14_pytorch.ipynb#2.-Find")
 def _zero_operand(profile: _RuleData) -> Iterator[_Found]:
     """A dense matrix that every step multiplies is mostly zero."""
-    for found in zero_operands(profile.records):
-        saved = found.bytes - found.needed
-        if found.way and saved > SMALL:
-            yield _Found(f"product{f' at {found.line}' if found.line else ''}",
-                         f"A dense matrix of {'×'.join(map(str, found.shape))}, {format_bytes(found.bytes)}, is multiplied in "
-                         f"every step, and {format_percent(found.stored / math.prod(found.shape))} of it is not zero.",
-                         f"Make it sparse once, before the loop: matrix = matrix.{found.way}. Products with @, torch.mm and "
+    for matrix in zero_operands(profile.records):
+        saved = matrix.bytes - matrix.needed
+        if matrix.way and saved > SMALL:
+            yield _Found(f"product{f' at {matrix.line}' if matrix.line else ''}",
+                         f"A dense matrix of {'×'.join(map(str, matrix.shape))}, {format_bytes(matrix.bytes)}, is multiplied in "
+                         f"every step, and {format_percent(matrix.stored / math.prod(matrix.shape))} of it is not zero.",
+                         f"Make it sparse once, before the loop: matrix = matrix.{matrix.way}. Products with @, torch.mm and "
                          "torch.matmul take it.",
-                         f"{format_bytes(saved)} of memory, and the reading of zeros in every product", saved, found.event,
-                         repeated=found.times)
+                         f"{format_bytes(saved)} of memory, and the reading of zeros in every product", saved, matrix.event,
+                         repeated=matrix.times)
 
 
 #: Classes from which on a loss that computes all of them is told of, and the width that an adaptive softmax needs.

@@ -383,9 +383,10 @@ class Watch:
     def _note_operands(self, short: str, args: Given, inputs: list[NoteItem], frame: FrameType) -> None:
         """Note what a product multiplies, and what else the program does with a matrix that is mostly zero."""
         if short not in PRODUCTS:
-            for part in inputs if short not in MOVED else ():
-                if part[0] is HELD and id(part[1]) in self._operands.sparse:
-                    self._operands.sparse[id(part[1])].others.add(short)
+            sparse = self._operands.sparse
+            for part in inputs if sparse and short not in MOVED else ():
+                if part[0] is HELD and id(part[1]) in sparse:
+                    sparse[id(part[1])].others.add(short)
             return
         factors = [factor for factor in args if isinstance(factor, self.torch.Tensor)][-2:]
 

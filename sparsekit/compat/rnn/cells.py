@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...base.errors import ParameterError, ParameterNameError, ShapeError, UnknownNameError, UnsupportedError
 from ...initializer import LSTMBias
 from ...ndarray import concatenate
+from ...ops.recurrent.recurrent import GATES
 from ...symbol import Symbol, creation, var
 from ...symbol.functions import F
 
@@ -96,6 +97,9 @@ class BaseRNNCell:
     #: The cells that this one consists of.
     _cells: Sequence[BaseRNNCell] = ()
 
+    #: What the names of each gate's own weights have behind ``i2h`` and ``h2h``.
+    _gate_names: Sequence[str] = ()
+
     #: Whether the cell can run single steps.
     _steps = True
 
@@ -144,11 +148,6 @@ class BaseRNNCell:
     def state_shape(self) -> list[Any]:
         """The shape of each state."""
         return [info["shape"] for info in self.state_info]
-
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        """What the names of each gate's own weights have behind ``i2h`` and ``h2h``."""
-        return ()
 
     def _check_not_modified(self) -> None:
         if self._modified:
@@ -287,14 +286,12 @@ class RNNCell(_Gated):
         Variables to share with other cells.
     """
 
+    _gate_names = GATES["rnn_tanh"]
+
     def __init__(self, num_hidden: int, activation: Callable[..., Symbol] | str = "tanh", prefix: str = "rnn_",
                  params: RNNParams | None = None) -> None:
         super().__init__(num_hidden, prefix, params)
         self._activation = activation
-
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ("",)
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Any, Any]:
         """The symbols of one step; see ``BaseRNNCell``."""
@@ -319,6 +316,8 @@ class LSTMCell(_Gated):
         Initial bias of the forget gate; R. Jozefowicz et al. (ICML 2015) recommend 1.
     """
 
+    _gate_names = GATES["lstm"]
+
     def __init__(self, num_hidden: int, prefix: str = "lstm_", params: RNNParams | None = None, forget_bias: float = 1.0) -> None:
         super().__init__(num_hidden, prefix, params, init=LSTMBias(forget_bias=forget_bias))
 
@@ -326,10 +325,6 @@ class LSTMCell(_Gated):
     def state_info(self) -> list[dict[str, Any]]:
         """Shape and layout of the hidden state and of the cell."""
         return super().state_info * 2
-
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ["_i", "_f", "_c", "_o"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Any, Any]:
         """The symbols of one step; see ``BaseRNNCell``."""
@@ -356,12 +351,10 @@ class GRUCell(_Gated):
         Variables to share with other cells.
     """
 
+    _gate_names = GATES["gru"]
+
     def __init__(self, num_hidden: int, prefix: str = "gru_", params: RNNParams | None = None) -> None:
         super().__init__(num_hidden, prefix, params)
-
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ["_r", "_z", "_o"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Any, Any]:
         """The symbols of one step; see ``BaseRNNCell``."""

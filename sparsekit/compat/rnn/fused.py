@@ -54,6 +54,7 @@ class FusedRNNCell(BaseRNNCell):
                  params: RNNParams | None = None) -> None:
         super().__init__(f"{mode}_" if prefix is None else prefix, params)
         UnknownNameError.check("mode", mode, recurrent.MODES)
+        self._gate_names = recurrent.GATES[mode]
         self._num_hidden, self._num_layers, self._mode, self._bidirectional = num_hidden, num_layers, mode, bidirectional
         self._dropout, self._get_next_state, self._forget_bias = dropout, get_next_state, forget_bias
         self._parameter = self.params.get("parameters", init=FusedRNN(None, num_hidden, num_layers, mode, bidirectional,
@@ -66,10 +67,6 @@ class FusedRNNCell(BaseRNNCell):
         """Shape and layout of the hidden state, and of the cell of an LSTM."""
         shape = (self._sizes.directions * self._num_layers, 0, self._num_hidden)
         return [{"shape": shape, "__layout__": "LNC"} for _ in range(1 + (self._mode == "lstm"))]
-
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return list(recurrent.GATES[self._mode])
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Parameters with the weights of each gate of each layer in an array of its own."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from .profiler import Profiler
     from .profiler.profile import Profile
 
-__all__ = ["main"]
-
 #: Files whose frames are left out of a script's traceback: those of commands, and those with which Python runs a script.
 HIDDEN_FILES = (__file__, os.path.join(os.path.dirname(__file__), "fixes", "command.py"), "<frozen runpy>", runpy.__file__)
 

@@ -21,8 +21,6 @@ from .base.version import __version__
 from .kernels.cpu.kept import folders
 from .lab import COPY, FIRST_NOTEBOOK, find_course
 
-__all__ = ["INSTALL_CHROMIUM", "Finding", "examine", "find_chromium", "main"]
-
 #: Executable names of Chromium, the preferred first.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 

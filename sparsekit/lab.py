@@ -12,8 +12,6 @@ from urllib.request import url2pathname
 
 from .base.errors import DataFileError
 
-__all__ = ["COPY", "FIRST_NOTEBOOK", "JUPYTER", "course_folder", "find_course", "sign_course"]
-
 #: The first notebook of the course.
 FIRST_NOTEBOOK = "00_start_here.ipynb"
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from .errors import ArgumentError, DTypeError
 
-__all__ = ["no_more", "strict", "unmasked"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

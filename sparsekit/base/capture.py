@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     #: A function of an array, that array, and its other arguments.  Any: as the function takes them
     Asked: TypeAlias = tuple[Callable[..., Any], Array, tuple[object, ...]]
 
-__all__ = ["ahead", "refuse", "state"]
-
 T = TypeVar("T")
 
 

@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["MarkedDict", "SettingsDict", "changes"]
-
 
 class _Changes:
     """What is another object after each change.

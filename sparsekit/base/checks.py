@@ -17,8 +17,6 @@ import numpy as np
 from .errors import ParameterError, SparsekitError, expected
 from .formatting import number as as_number
 
-__all__ = ["amount_of", "flag", "mapping_of", "number", "text", "values_of", "whole"]
-
 #: The class of an error.
 Error = type[SparsekitError]
 

@@ -7,8 +7,6 @@ from typing import ClassVar
 from .errors import UnknownNameError, expected
 from .scoped import Assigned
 
-__all__ = ["config"]
-
 
 class Config:
     """The settings of this process; ``sparsekit.config`` is the only one.

@@ -7,8 +7,6 @@ from typing import Any
 from .errors import UnknownNameError, expected
 from .forking import load
 
-__all__ = ["IDLE", "NO_OPERATORS", "call", "register", "renderers"]
-
 #: Lanes without operators, among those of ``core.hooks.LANES``: copies, reads, waits, and what users and the profiler note.
 IDLE = ("user", "profiler", "io", "transfer", "compile", "wait")
 

@@ -11,9 +11,6 @@ from .errors import DTypeError, expected
 if TYPE_CHECKING:
     from .types import DType
 
-
-__all__ = ["ELEMENT_TYPES", "MOST_AXES", "element_type", "is_left_out", "joint_type"]
-
 #: In the order of their numbers in MXNet's files.
 ELEMENT_TYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
 

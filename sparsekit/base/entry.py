@@ -21,8 +21,6 @@ from .errors import (
 )
 from .faults import internal, is_internal, is_the_users
 
-__all__ = ["entries", "entry", "entry_classes", "within_memory"]
-
 _NAMED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
 
 #: Errors by which an object of the user's says that it is not what is asked for.

@@ -10,8 +10,6 @@ import sys
 from .platform import usable_cores
 from .warn import warn_user
 
-__all__ = ["flag", "is_installed", "kernels_asked", "thread_count"]
-
 #: The largest number of threads for kernels.
 MOST_THREADS = 1024
 

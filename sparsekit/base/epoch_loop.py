@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-__all__ = ["EpochLoop"]
-
 Batch = TypeVar("Batch")
 Outcome = TypeVar("Outcome")
 

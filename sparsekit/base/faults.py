@@ -15,8 +15,6 @@ import numpy as np
 from .errors import InternalError, SparsekitError, first_line
 from .version import __version__
 
-__all__ = ["internal", "is_a_handlers", "is_internal", "is_the_users"]
-
 #: Packages that the library calls, and which are not the user's code.
 _CALLED = {"numpy", "scipy", "numba", *sys.stdlib_module_names}
 

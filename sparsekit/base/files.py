@@ -15,8 +15,6 @@ from .platform import OPEN_SAFELY, can_lock, is_own, try_lock
 from .scoped import Scoped
 from .signal_safe import undisturbed
 
-__all__ = ["failures_named", "path_of", "write_whole", "written"]
-
 
 def path_of(name: object) -> str:  # object: whatever the user gave, to be checked
     """The path of a file of this machine.

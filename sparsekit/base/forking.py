@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from .types import Lock
 
-
-__all__ = ["across_fork", "load"]
-
 _locks: list[Callable[[], Lock | None]] = []
 
 _acquire, _release = operator.methodcaller("acquire"), operator.methodcaller("release")

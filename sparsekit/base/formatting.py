@@ -14,23 +14,6 @@ from .errors import ProfilerError, UnknownNameError, expected
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
-__all__ = [
-    "counted",
-    "format_bytes",
-    "format_count",
-    "format_density",
-    "format_duration",
-    "format_percent",
-    "format_ratio",
-    "format_shape",
-    "format_share",
-    "format_tick",
-    "format_value",
-    "number",
-    "parse_bytes",
-]
-
 _BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _SECONDS = ((3.6e9, "h"), (6e7, "min"), (1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns"))
 _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"))

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from .types import Array
 
-__all__ = ["checked_versions", "layout_differs", "unknown_versions"]
-
 #: Versions whose layout was checked: ``tests/core/test_layout_guard.py`` passed there.  A version joins when it passes there too.
 PYTHONS, NUMPYS = {(3, 11), (3, 12), (3, 13), (3, 14)}, {(2, 3), (2, 4), (2, 5)}
 

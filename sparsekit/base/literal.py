@@ -6,8 +6,6 @@ import ast
 import re
 from typing import Any
 
-__all__ = ["literal"]
-
 _WORDS: dict[str, bool | float | None] = {"None": None, "none": None, "True": True, "true": True, "False": False, "false": False,
                           "inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from .platform import by_psutil
 
-__all__ = ["BUSY", "OtherLoad", "available_memory"]
-
 PROC = Path("/proc")
 GROUPS = Path("/sys/fs/cgroup")
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from .types import Shape
 
-__all__ = ["FLOATS", "INDICES", "IN_PLACE", "LASTING", "Change", "Kind", "Part", "Sizes", "batch_of", "bounds_of", "item_size"]
-
 #: Roles of arrays that outlive a step, and of temporary ones.
 LASTING, PASSING = ("parameter", "gradient", "optimizer state"), ("activation", "workspace")
 

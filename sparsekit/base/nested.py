@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-__all__ = ["Opaque", "flatten", "leaves", "restore"]
-
 if TYPE_CHECKING:
     class Several(Protocol):
         """What may hold several leaves: an array, or a symbol of several outputs."""

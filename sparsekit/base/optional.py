@@ -9,8 +9,6 @@ from .errors import MissingPackageError
 from .forking import load
 from .signal_safe import undisturbed
 
-__all__ = ["optional_import", "scipy_part", "whole_import"]
-
 
 def whole_import(name: str) -> ModuleType:
     """Import a package completely, whatever signals arrive: many packages cannot be imported again after half an import.

@@ -13,8 +13,6 @@ from .errors import FileFormatError, UnsupportedError
 if TYPE_CHECKING:
     from .types import JSON
 
-__all__ = ["decoded", "encoded"]
-
 #: No classes but those of plain data.
 NONE: Mapping[str, type] = MappingProxyType({})
 

@@ -14,10 +14,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import NoReturn
 
-__all__ = ["KILL", "OPEN_SAFELY", "anonymous_file", "before_leaving", "by_psutil", "can_fork", "can_lock", "end_group",
-           "ended_by_system", "forked", "has_anonymous_files", "is_own", "leave_processor", "place_of", "process_bytes",
-           "process_peak_bytes", "try_lock", "usable_cores", "user_number"]
-
 
 def _module(name: str) -> ModuleType | None:
     """A module that not every system has, of the standard library or psutil; None where it is missing."""

@@ -10,8 +10,6 @@ from typing import Any, TextIO
 from .formatting import format_bytes
 from .optional import whole_import
 
-__all__ = ["Progress", "in_notebook"]
-
 #: Seconds between two drawings of the bar, and between two lines in a log.
 REDRAW, RELOG = 0.2, 10.0
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-__all__ = ["Refused", "reason_of", "refusals"]
-
 
 class _Refusals(threading.local):
     """How many refusals this thread has met: a rule that catches one must not be lowered or captured all the same."""

@@ -9,9 +9,6 @@ from typing import Any, Generic, TypeVar
 from .errors import DTypeError, SparsekitError, UnknownNameError, expected
 from .warn import warn_user
 
-__all__ = ["Registry", "registries"]
-
-
 Base = TypeVar("Base")
 Class = TypeVar("Class", bound=type)
 

@@ -13,8 +13,6 @@ from .errors import DTypeError, expected
 from .forking import across_fork
 from .scoped import Assigned
 
-__all__ = ["States", "generator", "restore", "seed", "states", "using"]
-
 _shared: np.random.Generator | None = None
 
 

@@ -11,8 +11,6 @@ from typing import Any, Generic, TypeVar
 
 from .errors import DTypeError, expected
 
-__all__ = ["Assigned", "Innermost", "Pushed", "Scoped"]
-
 T = TypeVar("T")
 
 

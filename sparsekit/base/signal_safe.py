@@ -11,8 +11,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["acting", "free_import_locks", "undisturbed"]
-
 T = TypeVar("T")
 
 #: Versions of Python whose import locks were looked at; with others they stay as an interrupt leaves them.

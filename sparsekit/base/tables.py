@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape as _escape
 
-__all__ = ["escape", "folded", "html_table", "text_table"]
-
 # XML 1.0 cannot represent these characters; a name with one would invalidate the whole picture.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

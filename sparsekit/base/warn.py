@@ -13,8 +13,6 @@ from .signal_safe import acting
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["user_frame", "warn_user"]
-
 #: Packages that stand between a user's line and the library, wherever they are installed.
 _PASSED = ("sparsekit", "numba", "numpy")
 

@@ -18,8 +18,6 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Living", "weak_references"]
-
 T = TypeVar("T")
 
 

@@ -14,8 +14,6 @@ from typing import Any, TypeAlias, TypeVar, TypeVarTuple
 from .signal_safe import free_import_locks
 from .weak_references import Living
 
-__all__ = ["Threads"]
-
 #: Seconds that the end of the program gives to work in progress.
 PATIENCE = 2.0
 

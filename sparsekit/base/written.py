@@ -6,8 +6,6 @@ import functools
 import threading
 from collections.abc import Callable
 
-__all__ = ["written"]
-
 
 class _Written(threading.local):
     """What the kernels of the calling thread's updates say.

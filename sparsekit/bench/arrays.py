@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["compulsory_bytes", "conversion_parts", "conversions", "gradient_parts", "product_parts", "products", "right_sums",
-           "transfer_parts", "transfers", "updates", "zipf"]
-
 Parts = dict[str, Any]
 
 

@@ -20,8 +20,6 @@ from .harness import Bench, Session
 from .rows import Around, Row, Table, Who, run_rows
 from .tutorial import Workload
 
-__all__ = ["BENCHES", "LABELS", "TRACED_BATCHES"]
-
 
 def _written(make: Callable[..., Mapping[str, Any]], *sizes: object) -> Callable[[str], None]:
     """What writes the arrays that a function makes of sizes."""

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 #: A csr batch, its labels, and the rows of the weight that it needs.
 Batch: TypeAlias = "tuple[CSRNDArray, NDArray, NDArray]"
 
-__all__ = ["allowed", "measure", "recovery", "rows", "training", "trips"]
-
 SIZES: dict[str, dict[str, int]] = {
     "trips": {"calls": 20, "megabytes": 4, "mxnet_rows": 40_000},
     "training": {"features": 20_000_000, "batch": 512, "stored": 40, "steps": 300},

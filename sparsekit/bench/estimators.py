@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     #: What a way trains on: it has ``test_rows`` and ``test_label``.
     Tested: TypeAlias = Any
 
-__all__ = ["PASSES", "QUICK_PASSES", "Way", "compare", "measure", "rivals"]
-
 COLUMNS, QUICK = 2**20, 2**17
 #: Rows of a batch at most, where SGDClassifier runs as it comes.
 LARGE = 1024

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
     Numbers: TypeAlias = float | Sequence[float]
 
-__all__ = ["RIVALS", "Bench", "Report", "Session", "Values", "Worker", "require_same", "start_own", "start_rivals", "take_turns",
-           "turns"]
-
 #: Measurements of each contender, by its name.
 Values = Mapping[str, Sequence[float]]
 

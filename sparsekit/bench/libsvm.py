@@ -18,8 +18,6 @@ from .worker import Form, Forms
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Workload", "libsvm", "reading", "write_text"]
-
 
 class Workload(NamedTuple):
     """Rows, features, and mean number of stored values per row."""

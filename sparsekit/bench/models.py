@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from ..ndarray.sparse import CSRNDArray
 
-__all__ = ["lstm", "models", "steps"]
-
 #: Number of batches that take turns; together they touch more rows than fit a cache.
 BATCHES = 8
 

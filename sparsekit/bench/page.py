@@ -14,8 +14,6 @@ from ..cli import check_writable
 from ..figures.bars import bars_figure
 from .benches import LABELS
 
-__all__ = ["main", "sections_of"]
-
 #: The folder of saved figures in a checkout.
 RECORDS = Path("profiles")
 

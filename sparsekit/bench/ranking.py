@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..core.types import Functions, Tensor
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["measure"]
-
 FACTORS, BATCH = 32, 1024
 #: Of the words of each paragraph, those that no model sees.
 TEST_SHARE = 0.1

@@ -15,8 +15,6 @@ import numpy as np
 from ..base.errors import SparsekitError
 from .harness import Session, Values, Worker, require_same, start_own, start_rivals
 
-__all__ = ["Around", "Row", "Table", "Who", "check", "run_rows"]
-
 #: The numbers that tell results apart, by operation and form.
 Totals = dict[str, dict[str, list[float]]]
 

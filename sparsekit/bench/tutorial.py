@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from ..ndarray.sparse import CSRNDArray
 
-__all__ = ["Network", "Workload", "batches_of", "calls", "embedding", "epoch", "write_data"]
-
 
 class Workload(NamedTuple):
     """Size of the data set; every row stores ``stored`` values."""

@@ -23,8 +23,6 @@ import numpy as np
 from ..base.version import __version__
 from ..profiler import Profiler
 
-__all__ = ["Form", "Forms", "Worker", "main", "serve"]
-
 #: Seconds for which one measurement repeats the call, those under a profiler, and the most repetitions.
 LONG_ENOUGH, PROFILED, MOST = 0.03, 0.1, 2000
 #: Bytes of the arrays that are copied to measure memory bandwidth; far larger than caches.

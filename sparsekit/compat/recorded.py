@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..core.op import Call
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["get_symbol"]
-
 #: MXNet's names of internal operators.
 _PUBLIC = {"_view": "Reshape"}
 

@@ -7,8 +7,6 @@ from typing import Any
 from ..base.errors import UnknownNameError
 from ..kvstore.base import KVStoreBase
 
-__all__ = ["TestStore"]
-
 
 class TestStore(KVStoreBase):
     """A store without state: ``broadcast`` copies a value, and ``pushpull`` sums values."""

@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 from ..base.types import Array
 from ..ndarray.ndarray import NDArray
 
-__all__ = ["Arrays", "Tolerance"]
-
 #: Arguments, states, gradients or outputs of a symbol, in order or by name.
 Arrays: TypeAlias = Sequence[NDArray | Array] | Mapping[str, NDArray | Array]
 

@@ -15,8 +15,6 @@ from ..base.warn import warn_user
 if TYPE_CHECKING:
     from .dispatch import Plan
 
-__all__ = ["BETWEEN", "CATCHES", "NORM", "NOT_YET", "SIZES_CHANGE", "reason_apart", "switched_off"]
-
 CHANGES_STORAGE = "it changes storage types, which the ledger counts at every run"
 DRAWS = "it draws random numbers"
 READ_BACK = "how much its result stores is read back from the device"

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from .trace import AbstractArray
     from .types import ArrayObject, Entry
 
-
-__all__ = ["Layout", "array_types", "layout_of", "require_arrays", "wrap", "wrap_as"]
-
 #: Array class of each store class; the array front end fills it.
 array_types: dict[type, type[ArrayObject]] = {}
 

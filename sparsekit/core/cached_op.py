@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     #: Called after each operator with how many ran, and what gives the array of a slot.
     Watch: TypeAlias = Callable[[int, Callable[[int], ArrayObject]], None]
 
-__all__ = ["CachedOp", "copied_from_table", "kind_of", "traced_gradients"]
-
 _clock = time.perf_counter_ns
 
 #: Package of the tables, which is imported when a program has run often enough.

@@ -18,9 +18,6 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from ..base.types import Attrs, Shape
 
-__all__ = ["Cost", "Meta", "dot", "dot_gradient", "each", "each_taken", "elementwise", "fully_connected", "matrices", "none",
-           "ordering", "pairs", "product", "reduction", "summed", "triangular", "update", "updates"]
-
 
 class Meta(TypedDict):
     """What a cost function reads of the description of an array."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from .types import Slots
     from .workspace import Buffers
 
-__all__ = ["Replay", "gathered"]
-
 #: Captures of one piece of a program; then it runs operator by operator.
 TRIES = 4
 

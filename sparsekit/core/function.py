@@ -12,8 +12,6 @@ from .op import REQUIRED, Op
 if TYPE_CHECKING:
     import inspect
 
-__all__ = ["describe", "make_function", "split_behind"]
-
 
 # Any: a user's arguments
 def split_behind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], behind: tuple[str, ...]) -> tuple[Any, ...]:

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     #: Gradients that wait at nodes.  Any: an array, or a list of one or None for each output of a node that has several.
     Waiting: TypeAlias = dict["Node", Any]
 
-
-__all__ = ["CustomNode", "Loans", "Node", "PlacesNode", "ProgramNode", "Variable", "backward", "lost_gradient", "number", "order",
-           "release", "reserve"]
-
 _numbers = itertools.count(1)
 
 #: The first numbers of reserved ranges; no process makes as many nodes, and no program has as many operators.

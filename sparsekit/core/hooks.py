@@ -54,34 +54,6 @@ if TYPE_CHECKING:
     from .dispatch import Plan
     from .types import ArrayObject, Numbered, Sink
 
-
-__all__ = [
-    "ASKED",
-    "CUSTOM",
-    "FALLBACK",
-    "KINDS",
-    "LANES",
-    "NATURAL",
-    "ROLES",
-    "Densification",
-    "DeviceTimes",
-    "DeviceWork",
-    "assign",
-    "caller",
-    "copied",
-    "densified",
-    "flowed",
-    "ignore_fp_errors",
-    "inner",
-    "interrupts",
-    "ledger",
-    "made_from",
-    "note_made",
-    "owned",
-    "state",
-    "user_line",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

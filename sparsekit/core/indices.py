@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from .types import ArrayObject
 
-__all__ = ["check", "notice"]
-
 _told: set[tuple[str, str]] = set()
 
 

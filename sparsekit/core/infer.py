@@ -14,9 +14,6 @@ from ..base.errors import ShapeError
 if TYPE_CHECKING:
     from ..base.types import Attrs, DType, Shape
 
-__all__ = ["EVERY", "apart", "axes_of", "broadcast", "broadcast_shapes", "dot", "fixed", "reduced", "same", "same_shape",
-           "unchanged"]
-
 
 def same(dtypes: Sequence[DType], attrs: Attrs) -> DType:
     """The joint element type of the inputs; float32 without inputs."""

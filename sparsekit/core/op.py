@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from .partial_shapes import InputRule
     from .types import ArrayFunctions, ArrayObject
 
-__all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Visits", "Want",
-           "find", "joining", "label_of", "registry"]
-
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])  # Any: a gradient rule, given back as it is
 

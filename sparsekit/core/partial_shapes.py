@@ -15,9 +15,6 @@ from ..base.errors import ShapeError
 if TYPE_CHECKING:
     from ..base.types import Attrs
 
-__all__ = ["InputRule", "Partial", "all_alike", "channels", "complete", "first_alike", "meaning", "merged",
-           "shared_axis", "to_user"]
-
 Partial = tuple[Any, ...] | None  # Any: a size, or None
 
 #: ``rule(shapes, out, attrs)`` gives what is known of each input, from what is known of all and of the first result.

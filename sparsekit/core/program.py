@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     #: Called after each step with how many ran.
     Watch: TypeAlias = Callable[[int], None]
 
-__all__ = ["LARGE", "Program", "ToldPlace", "execute", "go_on", "numbered", "run_in_python"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

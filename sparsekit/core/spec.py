@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from .trace import AbstractArray
     from .types import ArrayObject
 
-__all__ = ["Spec", "Storage", "infer", "infer_dtypes", "infer_shapes", "infer_storage"]
-
 
 class Spec(NamedTuple):
     """Shape, element type and storage type of an array that need not exist."""

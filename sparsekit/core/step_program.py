@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from .trace import Step
     from .types import ArrayFunctions, ArrayObject, Slots
 
-__all__ = ["StepProgram", "Update"]
-
 #: Bytes of an array that are kept at most so that its update can be undone.
 UNDONE = 1 << 16
 

@@ -40,26 +40,6 @@ if TYPE_CHECKING:
     #: What a trace changes: tracer, recording, tracing, how many contexts stood on the stack; and what names the block.
     Before: TypeAlias = tuple["Tracer | None", bool, bool, int, object]  # object: one of its own, for nothing else
 
-__all__ = [
-    "TRACE",
-    "AbstractArray",
-    "AbstractCSR",
-    "AbstractRowSparse",
-    "ControlFlow",
-    "Note",
-    "RunsInPython",
-    "Step",
-    "Tracer",
-    "TracingError",
-    "abstract",
-    "abstract_store",
-    "aside",
-    "current",
-    "gradient_specs",
-    "meet",
-    "refuse",
-]
-
 
 class TracingError(SparsekitError, AttributeError):
     """What was asked needs values, and there are none while a block is traced."""

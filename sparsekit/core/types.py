@@ -21,9 +21,6 @@ from .hooks import Densification, Event
 from .op import Op, Want
 from .table.timed import TimedRows
 
-__all__ = ["ArrayFunctions", "ArrayObject", "Arriving", "Entry", "Functions", "Given", "GivenStores", "Gradient",
-           "Gradients", "Member", "Numbered", "Operand", "Ran", "Sink", "Slots", "Tensor"]
-
 #: Arguments of a kernel of an operator with any number of dense inputs: the inputs, then the attributes.
 #: Any: attributes differ between operators.
 Given: TypeAlias = tuple[*tuple[Array, ...], dict[str, Any]]

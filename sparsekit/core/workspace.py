@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     #: The gradient buffers of the inputs that want one.
     Buffers: TypeAlias = Sequence[ArrayObject | None]
 
-__all__ = ["Workspace", "copied", "parts_of", "rebuilt"]
-
 
 class Workspace:
     """Memory for one run of a program, and the graphs that work in it.

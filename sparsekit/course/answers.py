@@ -13,8 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["Verdict", "compare", "compare_choice", "difference", "parse", "quantity"]
-
 #: Units that are converted: unit -> bytes, and unit -> microseconds.
 _SIZES = {"b": 1.0, "byte": 1.0, "bytes": 1.0, "kb": 1e3, "kib": 1024.0, "mb": 1e6, "mbs": 1e6, "mib": 1024.0**2, "gb": 1e9,
           "gib": 1024.0**3, "tb": 1e12}

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from ..profiler import Profile
     from ..profiler.turns import Comparison
 
-__all__ = ["Certificate", "Task", "given", "grade", "task"]
-
 #: Columns into which the words of the books, and pairs of them, are hashed before an instance is drawn.
 FEATURES = 2**18
 BATCHES, ROWS, HELD_OUT, UNITS = 6, 128, 256, 32

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     Numbers = Callable[..., float]
     Arrays = Callable[..., Array]
 
-__all__ = ["CHECKS"]
-
 #: What is said of a function without ``return``.
 RETURNS_NOTHING = "the function returns nothing: end it with `return`"
 

@@ -7,8 +7,6 @@ import os
 from functools import cache
 from pathlib import Path
 
-__all__ = ["FILE", "contents", "notebook_of"]
-
 #: Written by ``tests/refresh_notebooks.py`` from the notebooks themselves: {notebook: {"predict": [...], "exercise": [...]}}.
 FILE = Path(__file__).with_name("contents.json")
 

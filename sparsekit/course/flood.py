@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from ..figures.kit import Figure
     from .flood_view import MillionRows
 
-__all__ = ["million_rows", "million_rows_figure"]
-
 
 def million_rows(text: str | None = None, rows: int = 1_000_000) -> MillionRows:
     """Show live what a text changes in a weight of a million rows: type a text, watch both gradients being written.

@@ -15,8 +15,6 @@ from ..figures.live import LiveFigure, traitlets
 from ..figures.palette import style_sheet
 from .touched_rows import LEAST_ROWS, MOST_LETTERS, MOST_ROWS, UNITS, Touched, figure_of, measured
 
-__all__ = ["MillionRows"]
-
 _STATIC = Path(__file__).parent / "static"
 #: Words of which the page knows the rows, and stored rows that it draws.
 MOST_SHOWN = 5000

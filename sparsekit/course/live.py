@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from .predictions import Question
 
-__all__ = ["QuestionWidget"]
-
 anywidget = optional_import("anywidget", "lab", "A form for predictions")
 traitlets = optional_import("traitlets", "lab", "A form for predictions")
 Base: Any = anywidget.AnyWidget

@@ -10,8 +10,6 @@ from ..figures.kit import Figure, Rect, Table
 from . import record
 from .contents import contents
 
-__all__ = ["progress"]
-
 ROW = 24.0
 COLUMNS = ("notebook", "predictions made", "of which right", "exercises solved")
 

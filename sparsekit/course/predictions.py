@@ -16,8 +16,6 @@ from .contents import notebook_of
 from .questions import filled, texts_of, wrong_answers
 from .words import Message, in_notebook, rich, show
 
-__all__ = ["FILE", "Question", "Revelation", "predict", "quiz", "quiz_questions", "reveal"]
-
 #: The questions of the quiz at the end of the course, in order, each with its answer.
 FILE = Path(__file__).with_name("quiz.toml")
 

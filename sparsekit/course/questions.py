@@ -26,8 +26,6 @@ from typing import Any
 
 from .contents import notebook_of
 
-__all__ = ["FOLDER", "filled", "questions", "texts_of", "wrong_answers"]
-
 #: One file for each notebook.
 FOLDER = Path(__file__).with_name("questions")
 

@@ -11,8 +11,6 @@ from typing import Any
 from ..base.files import write_whole
 from .contents import notebook_of
 
-__all__ = ["LARGEST_FILE", "folder", "forget", "read", "remember"]
-
 #: Larger files are not read; a learner's answers take a few thousand bytes.
 LARGEST_FILE = 1_000_000
 

@@ -21,8 +21,6 @@ from ..profiler.magics import CodeMagics
 if TYPE_CHECKING:
     from ..base.types import JSON
 
-__all__ = ["NeedsMagics", "load_ipython_extension", "saved_outputs"]
-
 #: Packages that cells may need: their names in sentences, and the extra that installs each.
 PACKAGES = {"ray": ("Ray", "dist"), "torch": ("PyTorch", "torch")}
 

@@ -12,8 +12,6 @@ from .answers import difference, sentence
 from .questions import texts_of, wrong_answers
 from .words import Message, rich, show
 
-__all__ = ["Task", "check", "exercise"]
-
 #: Number of characters of an exception that are shown.
 LONGEST_ERROR = 300
 

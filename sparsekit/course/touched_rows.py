@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ..ndarray import NDArray
     from ..ndarray.sparse import RowSparseNDArray
 
-__all__ = ["LEAST_ROWS", "MOST_LETTERS", "MOST_ROWS", "UNITS", "Touched", "figure_of", "measured", "opening", "words_of"]
-
 #: How the paragraph of the data set begins that opens the course.
 _OPENING = "It may metaphorically be said that natural selection"
 #: Values in a row of the weight.

@@ -8,8 +8,6 @@ from typing import Any
 
 from ..base.tables import escape
 
-__all__ = ["Message", "in_notebook", "rich", "show"]
-
 
 def rich(text: str) -> str:
     """Convert a text to HTML: escape it, and mark parts in backticks as code."""

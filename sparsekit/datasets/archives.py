@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["open_member", "parsed_once", "unpack"]
-
 #: Version of the kept form of parsed files.
 FORMAT = 1
 

@@ -25,9 +25,6 @@ from .words import count_words, number_words
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["AUTHORS", "ESSAYISTS", "BookData", "Paragraph", "Part", "books_file", "load_books", "read_books",
-           "split_books"]
-
 #: Authors of the books, in the order of the file.
 AUTHORS = ("Austen", "Brontë", "Darwin", "Doyle", "Mill", "Shelley", "Thoreau", "Wells")
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from os import PathLike
     from ssl import SSLContext
 
-__all__ = ["Fetched", "Source", "data_home", "digest_of", "fetch", "retrieve"]
-
 BLOCK = 1 << 18
 #: Retries of a transfer without progress, and seconds before each retry.
 RETRIES, WAIT = 4, 1.0

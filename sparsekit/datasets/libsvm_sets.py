@@ -18,8 +18,6 @@ from .download import Source, data_home, fetch
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["LIBSVM_SETS", "LibSVMSet", "fetch_libsvm", "libsvm_file"]
-
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
 
 

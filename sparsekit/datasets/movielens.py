@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from ..ndarray.sparse import CSRNDArray
 
-__all__ = ["MOVIELENS", "MovieLens", "Ratings", "fetch_movielens"]
-
 SITE = "https://files.grouplens.org/datasets/movielens"
 
 

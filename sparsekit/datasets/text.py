@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ..base.types import Array
 
-__all__ = ["BPTTBatches", "TextData", "Vocabulary", "load_book_tokens", "split_tokens"]
-
 #: Tokens for the end of a line, and for tokens that are not in the vocabulary.
 END, UNKNOWN = "<eos>", "<unk>"
 

@@ -16,8 +16,6 @@ from ..storage import CSR
 if TYPE_CHECKING:
     from ..base.types import Array, Indices
 
-__all__ = ["Numbered", "count_words", "number_words", "split_words"]
-
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 

@@ -29,8 +29,6 @@ from .settings import Settings, parse
 from .training import compare, train_on_all
 from .variants import VARIANTS, Variant, needed_memory, needed_together
 
-__all__ = ["main"]
-
 WIDTH = 100  # characters of a line
 
 PLAN = """\

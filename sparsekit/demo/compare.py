@@ -13,8 +13,6 @@ from ..base.machine import BUSY
 from ..examples.beside import WIDEST
 from .training import LANES, Outcome
 
-__all__ = ["TOLERANCE", "Verdict", "conclusion", "headline", "judge", "table", "unreliable"]
-
 #: Relative difference that losses may have: float32 sums in another order round differently, and training amplifies that.
 TOLERANCE = 1e-4
 #: By how much the accuracy must exceed that of predicting the majority class.

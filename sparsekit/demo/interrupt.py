@@ -15,8 +15,6 @@ from typing import TextIO, TypeAlias
 
 from ..base.progress import Progress
 
-__all__ = ["Advance", "check", "stage", "stoppable"]
-
 #: Ends a step of a stage, with a note on it.
 Advance: TypeAlias = Callable[[str], None]
 

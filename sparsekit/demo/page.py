@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ..profiler.profile import Profile
 
 
-__all__ = ["Findings", "about_data", "write"]
-
-
 class Findings(NamedTuple):
     """The results of the demo.  A ``warning`` says why no times are given; it is empty if they are reliable."""
 

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from ..base.errors import DataFileError, ShapeError, expected
 
-__all__ = ["LEARNING_RATE", "Settings", "parse"]
-
 LEARNING_RATE = 1.0
 
 

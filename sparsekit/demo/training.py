@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from .interrupt import Advance
 
-__all__ = ["LANES", "Outcome", "Trained", "TrainingRun", "compare", "train_on_all"]
-
 #: Lanes of a batch, in their order.
 LANES = ("convert", "forward", "backward", "update")
 #: Rounds in which steps of the variants take turns, the fewest with which three have intervals of 99 %.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..gluon.nn import Sequential
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["FLOAT_BYTES", "ROW_NUMBER_BYTES", "VARIANTS", "Variant", "build", "needed_memory", "needed_together"]
-
 FLOAT_BYTES, ROW_NUMBER_BYTES = 4, 8
 #: Bytes for everything else: Python and its packages, the data, the compiler, small arrays; measured and rounded up.
 OTHER_BYTES = 400_000_000

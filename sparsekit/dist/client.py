@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from .seen import Request
     from .transport import Transport
 
-__all__ = ["Client", "ReplacedError"]
-
 #: Seconds after which a wait is reported, and then each time it has doubled.
 WARN_AFTER = 10.0
 #: Seconds that a server has to say for whom a call waits.

@@ -13,9 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array, DType
 
-
-__all__ = ["pack", "packed_size", "quantize", "unpack"]
-
 #: Bits of an element, and what they stand for, in thresholds.
 ZERO, PLUS, MINUS = 0, 3, 2
 _PLACES = np.array([0, 2, 4, 6], np.uint8)

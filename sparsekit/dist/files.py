@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from .messages import Payload, Setup
 
-__all__ = ["DamagedError", "Layout", "PartFile", "Snapshots", "bytes_of", "in_time", "read_part", "see_folder"]
-
 #: Seconds in which a machine must see the folder of a run.
 SEEN = 8.0
 

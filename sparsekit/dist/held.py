@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..storage.types import Weight
     from .messages import Key, KeySpec, Push
 
-__all__ = ["Held", "owned", "rows_of", "store_of", "total_of"]
-
 
 def owned(array: Array, dtype: DTypeLike = None) -> Array:
     """The array as kernels take it: contiguous, aligned and writable; a copy if it is not."""

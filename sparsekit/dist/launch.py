@@ -30,8 +30,6 @@ from .transport import client_here, current, finish
 
 Place: TypeAlias = "str | os.PathLike[str]"
 
-__all__ = ["Script", "connect", "disconnect", "kill_server", "main", "run", "servers", "stop_servers"]
-
 _named = functools.partial(entry, callbacks=True)
 
 #: How the names of temporary folders of snapshots begin, and the age of a lock in seconds from which on its maker holds it.

@@ -17,9 +17,6 @@ from ..base.errors import DistError
 if TYPE_CHECKING:
     from ..base.types import Array, DType
 
-__all__ = ["Answer", "Exchange", "Key", "KeySpec", "Payload", "Pull", "Push", "ServerProcess", "Setup", "Waited", "id_type",
-           "payload_bytes"]
-
 #: A key of a store.
 Key: TypeAlias = "str | int"
 #: Steps that an asynchronous worker may be ahead where snapshots are taken, if nothing else is said.

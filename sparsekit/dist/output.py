@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-__all__ = ["Outputs", "redirect"]
-
 #: The two streams of a process: the ending of the file that keeps one, and the number of its descriptor.
 STREAMS = {"out": 1, "err": 2}
 

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from .messages import Key, KeySpec
 
-
-__all__ = ["Part", "Partition", "dealt", "placed"]
-
 #: Rows of a block of a row_sparse key.  Smaller blocks spread skewed rows no better than chance spreads even ones.
 ROWS = 16
 #: Elements of a block of a dense key, about.

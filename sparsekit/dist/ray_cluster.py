@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from .messages import Payload
     from .seen import Request
 
-__all__ = ["Cluster", "Driver", "Group", "Options", "RayTransport", "join", "keeper_of", "load_ray", "part", "pickled",
-           "portable", "servers_of", "stop_keeper", "unpickled"]
-
 #: The namespace of all actors, in which their names are looked up.
 NAMESPACE = "sparsekit"
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from .messages import Key, Payload, Pull, Push
     from .server import Server
 
-__all__ = ["Call", "ClientNotes", "ServerLog", "waits_of"]
-
 #: Spans that a server keeps.
 SPANS = 100_000
 #: Questions for a server's clock in a row, of which the shortest counts, and seconds until the next ones.

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     #: Calls a function that waits for a disk.
     Write = Callable[..., Awaitable[Any]]  # Any: what the function gives
 
-__all__ = ["METHODS", "Server"]
-
 #: Methods that a worker may call.
 METHODS = frozenset({"exchange", "hello", "lost", "meet", "optimizer_states", "process", "profile", "resume",
                      "shown_clock", "why"})

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .messages import Key
     from .server import Server
 
-__all__ = ["Capture", "load", "taken"]
-
 #: Bytes of a chunk, about: what is copied between two messages.
 CHUNK = 1 << 19
 

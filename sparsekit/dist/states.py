@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..storage.types import Weight
     from .messages import Key, KeySpec
 
-__all__ = ["join_states", "joined_store", "joined_tree", "merged_optimizer", "part_of_store", "part_of_tree", "split_states"]
-
 
 def joined_store(partition: Partition, parts: Mapping[int, Weight]) -> Weight:
     """The whole of an array whose rows lie on servers; ``parts`` has the store of each holder.

@@ -22,8 +22,6 @@ from .server import Server
 if TYPE_CHECKING:
     from .seen import Request
 
-__all__ = ["LocalCluster", "LocalTransport", "Transport", "client_here", "current", "finish", "set_current"]
-
 Result = TypeVar("Result")
 
 

@@ -18,8 +18,6 @@ from sparsekit.core.function import make_function
 from sparsekit.core.op import REQUIRED, Op, Rule, registry
 from sparsekit.ndarray.ndarray import NDArray
 
-__all__ = ["by_module", "gradient_of", "module_of", "public_names", "reference", "rows_of", "setup"]
-
 #: Prefixes of operators' names -> the namespaces that have their functions, without the prefix.
 PLACES = (("_linalg_", "linalg."), ("linalg_", "linalg."), ("_contrib_", "contrib."), ("_random_", "random."))
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from ..profiler.turns import Comparison
 
-__all__ = ["WIDEST", "Beside", "Measured", "Trains", "beside", "measure"]
-
 #: How wide the interval of a ratio of times may be for the times to be told: its end over its beginning.
 WIDEST = 1.5
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from ..ndarray.sparse import CSRNDArray
 
-__all__ = ["Example", "FactorizationMachine", "main", "rows_of"]
-
 
 class FactorizationMachine(gluon.HybridBlock):
     """Computes the log-odds of csr rows from their columns and the pairwise interactions of columns.

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ..gluon.types import Sequences
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["Example", "LanguageModel", "main"]
-
 #: Number of parallel columns of the text in evaluation; each starts from states of 0.
 TEST_COLUMNS = 8
 

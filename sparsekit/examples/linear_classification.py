@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..core.types import Functions, Tensor
     from ..gluon.block import HybridBlock
 
-__all__ = ["Example", "LogisticRegression", "main"]
-
 
 class LogisticRegression(gluon.HybridBlock):
     """Computes the log-odds of each row, ``x @ weight + bias``.

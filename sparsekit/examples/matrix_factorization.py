@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..core.types import Functions, Tensor
     from ..gluon.block import HybridBlock
 
-__all__ = ["Example", "MatrixFactorization", "main"]
-
 
 class MatrixFactorization(gluon.HybridBlock):
     """Computes ratings: the dot product of a user's and an item's vector, plus their biases and a mean.

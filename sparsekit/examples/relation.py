@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..base.types import Array, Indices
     from ..ndarray.sparse import CSRNDArray
 
-__all__ = ["Pairs", "Relation", "columns_of", "count_relation", "crossed", "draw_pairs", "one_hot", "rows_of_ones", "split"]
-
 #: How many words are left out since nearly all others are close to them, and how many follow in frequency and are kept.
 FREQUENT, WORDS = 10, 400
 #: A word is close behind another one if at most so many places are between their beginnings.

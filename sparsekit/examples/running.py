@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from ..profiler.turns import Comparison
 
-__all__ = ["Choice", "Example", "Result", "Split", "choose", "compare", "main", "run",
-           "split_validation", "table"]
-
 #: Rounds of steps in turn.
 TIMED_ROUNDS = 12
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from ..ndarray.sparse import CSRNDArray
 
-__all__ = ["Candidates", "SampledSoftmaxLoss", "accidental_hits", "draw_candidates", "full_loss"]
-
 #: Added to the logit of a class to mask it.
 MASKED = -1e30
 

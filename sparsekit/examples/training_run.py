@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     Rows: TypeAlias = Any
     Tensor: TypeAlias = Any
 
-__all__ = ["Data", "EndAfter", "Ended", "Outcome", "balanced", "main", "read", "rivals", "train"]
-
 
 class Data(NamedTuple):
     """Rows (csr) and labels 0 and 1: to train on, to validate, and to test."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..core.types import Functions, Tensor
     from ..gluon.block import HybridBlock
 
-__all__ = ["Example", "WideAndDeep", "main"]
-
 
 class WideAndDeep(gluon.HybridBlock):
     """Computes log-odds, the sum of a linear and a deep part.

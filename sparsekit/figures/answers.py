@@ -14,8 +14,6 @@ from .marks import Table
 from .svg import to_svg
 from .text import markup
 
-__all__ = ["given", "pictures", "prepared", "script", "shown", "style", "told", "window_of"]
-
 #: Marks of which a page without Python holds the details, and letters of all these.
 MOST_DETAILS, MOST_LETTERS = 400, 250_000
 

@@ -18,8 +18,6 @@ from .interaction import Grid, Interaction, NumberField, Values
 from .marks import Axis, Cells, Line, Panel, Rect, Table, Text
 from .true_scale import marks_of, sides_of, true_marks
 
-__all__ = ["array_figure", "array_finding", "array_html", "lattice"]
-
 #: An array up to this size is drawn number by number.
 SMALL = (12, 16)
 #: Cells of each component that are shown, on a narrow page, of a small array, and how far before the chosen stored value they

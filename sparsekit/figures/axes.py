@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from .drawing import Drawing
 
-__all__ = ["printed", "to_axes"]
-
 #: A pixel in points and in inches.
 POINT, INCH = 0.75, 1 / 96
 #: matplotlib's colours of fill and edge, of marks that are not hatched.

@@ -12,8 +12,6 @@ from .interaction import Interaction
 from .marks import Dots, Line, Panel, Rect, Table, Text
 from .text import clean, fit
 
-__all__ = ["Crossed", "Server", "cable_figure"]
-
 #: Pixels of a panel: its width, the squares of all servers one below the other, what stands above, and the gap between two.
 WIDTH, TALL, HEAD, GAP = 440.0, 180.0, 112.0, 16.0
 #: Places along the cable: the table, what is pulled, what is pushed, and the worker.

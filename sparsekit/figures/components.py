@@ -13,9 +13,6 @@ from ..base.errors import UnsupportedError, expected
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["Grid", "Parts", "bin_density", "cell_text", "elements_around", "entries_from", "len_of", "position", "read_array",
-           "take_slice"]
-
 #: Stored values that are binned at a time; bounds the temporary memory.
 CHUNK = 1 << 20
 #: Stored values beyond which a picture is made from an evenly spaced sample, and says so.

@@ -13,8 +13,6 @@ from .marks import Area, Axis, Cells, Dots, Line, Mark, Panel, Raster, Rect, Sha
 from .palette import FILLS, KINDS, MEANING
 from .text import clean
 
-__all__ = ["Drawing", "add_rows"]
-
 M = TypeVar("M")
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from .live import LiveFigure
 
-__all__ = ["Figure"]
-
 
 @dataclass(repr=False, eq=False)
 class Figure(Drawing):

@@ -10,8 +10,6 @@ from .drawing import add_rows
 from .figure import Figure
 from .marks import Rect, Table
 
-__all__ = ["fixes_figure"]
-
 ROW = 34.0
 #: The sign of each verdict.
 SIGNS = {"holds": "✓", "changes the answer": "≠", "no gain": "–", "refused": "×"}

@@ -20,8 +20,6 @@ from .layout import LABEL
 from .marks import Line, Panel, Rect, Table, Text
 from .text import clean, fit
 
-__all__ = ["card_height", "edge_widths", "graph_figure"]
-
 #: Width of an edge whose bytes are not known, of one of no bytes, and of the one of most bytes, in pixels.
 UNKNOWN, THIN, WIDE = 2.2, 1.2, 10.0
 #: Widths that cards are laid out for, and the page below which they stand one after the other.

@@ -8,9 +8,6 @@ from typing import Any, NamedTuple
 
 from ..base.formatting import format_bytes, format_count, number
 
-__all__ = ["COLUMNS", "Array", "Fallback", "Node", "array_words", "both_halves", "bytes_words", "cost", "finding",
-           "forward_half", "read_graph", "shape_words", "table_rows"]
-
 COLUMNS = ("operator", "name", "inputs", "result", "bytes", "becomes dense", "remedy")
 
 #: Rows that a table of a graph has at most; those that fall back are always among them.

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from ..base.formatting import format_count
 from .graph_data import Fallback, Node, both_halves, forward_half
 
-__all__ = ["MOST_CARDS", "folded"]
-
 #: Cards that a picture holds.
 MOST_CARDS = 60
 

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from .graph_data import Node
 
-__all__ = ["CARD", "GAP", "GraphLayout", "Placed", "arrange"]
-
 CARD, GAP, LANE, BETWEEN = 228.0, 22.0, 14.0, 46.0
 
 #: Cards that stand side by side on a wide page; a wider layer is wrapped.

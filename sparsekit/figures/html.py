@@ -11,8 +11,6 @@ from .text import markup
 if TYPE_CHECKING:
     from .drawing import Drawing
 
-__all__ = ["picture", "to_html"]
-
 #: JupyterLab and VS Code say in their own words whether the page is dark; a picture follows its element's colour scheme.
 _DARK = ('<style>:is([data-jp-theme-light="false"],.vscode-dark) img[src^="data:image/svg"]{color-scheme:dark}'
          '[data-jp-theme-light="true"] img[src^="data:image/svg"]{color-scheme:light}</style>')

@@ -10,8 +10,6 @@ from ..base.formatting import number
 if TYPE_CHECKING:
     from .drawing import Drawing
 
-__all__ = ["Choice", "Grid", "Input", "Interaction", "NumberField", "Slider", "Switch", "checked", "declared"]
-
 
 class Slider(NamedTuple):
     """A number from ``low`` to ``high``; ``unit`` is one of ``text.UNITS``; ``log``: steps are factors."""

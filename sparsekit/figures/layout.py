@@ -17,8 +17,6 @@ from .text import clean, fit, text_width, ticks, wrap
 if TYPE_CHECKING:
     from .drawing import Drawing
 
-__all__ = ["FINDING", "LABEL", "MIDDLE", "NARROW", "SMALL", "TITLE", "WIDE", "Box", "Key", "Label", "Layout", "Tick"]
-
 #: Widths that pictures are drawn for, in pixels: of a page, of half a screen, and of a phone's screen.
 WIDE, MIDDLE, NARROW = 1000.0, 600.0, 380.0
 #: Below these widths labels stand above what they name, and panels stand below each other.

@@ -19,8 +19,6 @@ from .text import clean
 if TYPE_CHECKING:
     from .drawing import Drawing
 
-__all__ = ["LiveFigure"]
-
 anywidget = optional_import("anywidget", "lab", "A live view")
 traitlets = optional_import("traitlets", "lab", "A live view")
 Base: Any = anywidget.AnyWidget

@@ -11,8 +11,6 @@ from ..base.errors import ParameterError, expected
 from ..base.tables import folded, html_table, text_table
 from .text import clean
 
-__all__ = ["Area", "Axis", "Cells", "Dots", "Line", "Mark", "Numbers", "Panel", "Raster", "Rect", "Shape", "Table", "Text"]
-
 #: How a table is written, for hints.
 EXAMPLE = "Table(('name', 'bytes'), [('a', 8)]), for example."
 

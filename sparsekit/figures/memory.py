@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from ..profiler.columns import Columns
 
-__all__ = ["ROLES", "Changed", "memory_figure", "peaks_figure"]
-
 #: Roles from the bottom of the picture to its top; others follow.
 ROLES = ("parameter", "optimizer state", "gradient", "activation", "input", "workspace")
 #: Roles of arrays that have to be dense if they are.

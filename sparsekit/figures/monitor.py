@@ -19,9 +19,6 @@ from .training import training_figure
 if TYPE_CHECKING:
     from .figure import Figure
 
-
-__all__ = ["MOST_POINTS", "TrainingMonitor", "monitor"]
-
 #: Points a curve may have; above twice that many, neighbours are merged into their mean.
 MOST_POINTS = 400
 

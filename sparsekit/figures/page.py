@@ -20,8 +20,6 @@ from .palette import style_sheet
 from .svg import to_svg
 from .text import markup
 
-__all__ = ["enhanced", "enhancer", "html_page"]
-
 #: Nothing may leave the page or come into it, whatever a name in the data says.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 _STYLE = """:root{color-scheme:light dark}:root[data-theme="light"]{color-scheme:light}:root[data-theme="dark"]{color-scheme:dark}

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-__all__ = ["DARK", "DASHES", "FILLS", "FONT", "INKS", "KINDS", "LIGHT", "MEANING", "letters_on", "series",
-           "style_sheet"]  # fmt: skip
-
 #: What a filled mark may be.  Beside its colour, dense is hatched, stored sparse has an edge, and grey has neither.
 KINDS = ("dense", "pale-dense", "needed", "sparse", "pale-sparse", "none")
 #: What is no storage: letters, lines and the curves of programs, which dashes and names tell apart.

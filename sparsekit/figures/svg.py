@@ -20,8 +20,6 @@ from .text import clean, fit, markup, text_width
 if TYPE_CHECKING:
     from .drawing import Drawing
 
-__all__ = ["area_corners", "grey_png", "runs_of", "to_svg"]
-
 Scale: TypeAlias = Callable[[float], float]
 
 #: Pixels below which a bar is too narrow to show a hatch or an edge.

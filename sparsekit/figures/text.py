@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from ..base import tables
 from ..base.formatting import format_count, format_duration, format_tick, format_value, number
 
-__all__ = ["UNITS", "clean", "fit", "markup", "text_width", "ticks", "wrap"]
-
 #: Units of axes, each with its steps up; times are in nanoseconds.  ``enhance.js`` has the same.
 UNITS: dict[str, tuple[tuple[float, str], ...]] = {
     "time": ((3.6e12, "h"), (6e10, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")),

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from ..profiler.columns import Columns
 
-__all__ = ["timeline_figure"]
-
 #: Pixels of a row.
 ROW = 21.0
 #: What a live view of several runs may show.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from ..profiler.columns import Columns
 
-__all__ = ["APART", "LANES", "STORAGE", "Row", "Run", "Timeline", "part_of", "steps_of", "storage_of", "together"]
-
 #: Lanes in the order in which a step of training passes through them; unknown ones follow.
 LANES = ("user", "io", "transfer", "convert", "forward", "backward", "update", "exchange", "wait", "serve", "snapshot", "apply",
          "compile", "profiler")

@@ -19,9 +19,6 @@ from .timeline_data import APART, LANES, Timeline
 if TYPE_CHECKING:
     from ..profiler.columns import Columns
 
-__all__ = ["Counter", "Sum", "counters_of", "dense_words", "duration", "finding_of", "read", "shares_of", "sums_of", "table_of",
-           "title_of"]
-
 COLUMNS = ("lane", "operator", "layer", "calls", "own time", "share", "moved", "storage types")
 #: Rows of a table about markers, counters and what became dense.
 MOST_MARKS = 20

@@ -12,8 +12,6 @@ from ..base.formatting import format_bytes, format_count, format_density, format
 from .figure import Figure
 from .marks import Axis, Line, Panel, Table
 
-__all__ = ["training_figure"]
-
 #: Pixels of a panel, and steps with a loss that is not finite up to which each is marked.
 HEIGHT, MOST_MARKED = 140.0, 40
 

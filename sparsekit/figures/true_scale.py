@@ -13,8 +13,6 @@ from .components import Parts, bin_density, len_of, position, take_slice
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["Marks", "marks_of", "row_marks", "row_shades", "rows_across", "scale_words", "sides_of", "true_marks"]
-
 #: The least sides of a dot, and of a line that is a row, on a picture whose longer side has ``SIDE`` pixels; of a dot that is a
 #: row, in a picture that is often drawn smaller.
 SIDE, DOT, LINE, ROW_DOT = 400.0, 2.5, 1.25, 4.0

@@ -10,8 +10,6 @@ from ..base.formatting import format_duration, number
 from .figure import Figure
 from .marks import Axis, Dots, Line, Panel, Table, Text
 
-__all__ = ["turns_figure"]
-
 ROW = 62.0
 
 

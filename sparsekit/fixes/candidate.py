@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .source import Edit
 
-__all__ = ["Candidate"]
-
 
 @dataclass(frozen=True, eq=False)
 class Candidate:

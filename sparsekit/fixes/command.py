@@ -24,8 +24,6 @@ from .source import text_of_file
 from .trial import TIMEOUT, try_fixes, try_script
 from .whole_run import NoSteps
 
-__all__ = ["main"]
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from .observe import Run
 
-__all__ = ["contract_text", "script_contract"]
-
 #: The share of what is saved by which a run may take more than the fixed program did.
 ROOM = 0.25
 

@@ -19,8 +19,6 @@ from ..profiler.source_location import line_of
 from .send import is_program
 from .torch_programs import tell_of_files
 
-__all__ = ["SideEffect", "watched"]
-
 #: The beginnings of the names of events that are effects whatever their arguments are -> what they do.
 EFFECTS = {
     "os.remove": "deletes a file", "os.rename": "renames a file", "os.rmdir": "deletes a folder", "os.mkdir": "makes a folder",

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from ..gluon.train_step import TrainStep
 from .program import Snippet
 
-__all__ = ["FoundStep", "steps_in"]
-
 
 class FoundStep(NamedTuple):
     """A step of a script.

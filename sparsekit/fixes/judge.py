@@ -12,8 +12,6 @@ from ..base.formatting import counted, format_count
 if TYPE_CHECKING:
     from .observe import Run, Weight
 
-__all__ = ["CHANGES", "HOLDS", "NO_GAIN", "REFUSED", "TOLERANCE", "Answer", "compare_answers", "identical"]
-
 HOLDS, CHANGES, NO_GAIN, REFUSED = "holds", "changes the answer", "no gain", "refused"
 
 #: Relative difference that rounding may make: of a loss, and of what the steps changed in a row of a weight.

@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 from .send import contents_of, is_program
 from .source import Texts
 
-__all__ = ["NOWHERE", "LiveProgram", "Made", "Place", "program_frames"]
-
 T = TypeVar("T")
 
 #: Where a call stands in a text: file, first and last line, and the columns in bytes where it begins and ends.

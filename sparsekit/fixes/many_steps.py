@@ -14,8 +14,6 @@ from .judge import CHANGES, HOLDS, REFUSED, TOLERANCE
 if TYPE_CHECKING:
     from .observe import Run
 
-__all__ = ["SECONDS", "ManySteps", "compare_many", "number_of"]
-
 #: Seconds that the original makes steps for, at most.
 SECONDS = 60.0
 

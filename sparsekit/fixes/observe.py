@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .candidate import Candidate
     from .send import Variant
 
-__all__ = ["COUNTED", "Run", "Weight", "run", "turn"]
-
 #: Lanes whose operators are counted: what copies, reads and compiles differs from run to run.
 COUNTED = ("forward", "backward", "update", "convert")
 

@@ -22,8 +22,6 @@ from typing import IO, Protocol, Self
 
 from ..base.platform import KILL, can_fork, end_group, forked, place_of
 
-__all__ = ["Origin", "Process", "fresh", "imported"]
-
 #: Libraries that only define something when they are imported, and take long for it: no threads, no state that a fork breaks.
 LIBRARIES = ("numba", "numpy", "scipy", "sparsekit", "torch")
 

@@ -16,8 +16,6 @@ from .observe import Run
 from .origin import Process, fresh
 from .runner import observed
 
-__all__ = ["Lost", "asked", "observed_apart"]
-
 T = TypeVar("T")
 
 

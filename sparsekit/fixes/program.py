@@ -22,8 +22,6 @@ from .send import Sender, Variant, contents_of, is_program
 from .source import Texts
 from .states import taken
 
-__all__ = ["Program", "Snippet", "cell_step"]
-
 T = TypeVar("T")
 
 #: How a loop of a script that is cut short calls what cuts it.

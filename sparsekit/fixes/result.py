@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     #: What fixes are tried on.
     Subject: TypeAlias = Called | Script
 
-__all__ = ["ALL", "Figures", "Fix", "Fixes", "Tried"]
-
 #: The name under which all fixes that hold stand in the table and in the picture.
 ALL = "all that hold"
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from .send import Variant
     from .torch_programs import Sizes
 
-__all__ = ["Failure", "answer", "answer_to", "failure", "main", "observed", "pipe"]
-
 #: Ends this process, whatever a program puts in the place of ``os._exit``.
 _leave = os._exit
 

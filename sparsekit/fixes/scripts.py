@@ -17,8 +17,6 @@ from .source import edited, text_of_file
 from .torch_programs import MANY_STEPS
 from .whole_run import NeedsInput, Request, run_script
 
-__all__ = ["Script", "profile_of"]
-
 
 class Script:
     """A script that trains with PyTorch, and what remedies make of it.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .program import Program
     from .source import Edit
 
-__all__ = ["Inapplicable", "Names", "NotSendable", "Sender", "Variant", "contents_of", "is_program", "namespace_of"]
-
 #: Parts of sparsekit that are programs themselves, as a user's are.
 PROGRAMS = ("sparsekit.demo", "sparsekit.examples")
 

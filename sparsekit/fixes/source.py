@@ -16,8 +16,6 @@ from ..base.files import write_whole
 from ..base.lazy import computed_once
 from ..profiler.source_location import name_of_file
 
-__all__ = ["Edit", "Source", "Texts", "edited", "ends_of_lines", "span_of", "text_of_file", "unified", "write_text"]
-
 
 class Edit(NamedTuple):
     """A change of a file's text: ``new`` in place of the characters from ``start`` to ``stop``.

@@ -12,8 +12,6 @@ from ..base import naming, rng
 from ..base.config import config
 from . import torch_programs
 
-__all__ = ["put", "taken"]
-
 #: The seed of the library's numbers where the program has drawn none yet and set no seed: those would differ on every run.
 UNSEEDED = 0
 

@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from .live import LiveProgram
     from .program import Program
 
-__all__ = ["MANY_STEPS", "OwnUpdate", "Sizes", "check_apart", "growing", "has_values", "is_owner", "is_tensor", "is_weight",
-           "names_of_weights", "note_states", "optimizers", "put_states", "reduced", "row_numbers", "size_of_state",
-           "states", "tell_of_files", "to_numpy", "torch_of", "unwrapped", "weights_behind"]
-
 #: Name of an optimizer -> bytes of its state after each step, and those of them that may be further copies of a row.
 Sizes: TypeAlias = "dict[str, list[tuple[int, int]]]"
 

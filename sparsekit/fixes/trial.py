@@ -31,8 +31,6 @@ from .source import edited
 from .torch_programs import growing
 from .whole_run import NoSteps
 
-__all__ = ["try_fixes", "try_script"]
-
 #: Smallest share by which the bytes at the peak or the bytes moved must fall for a fix to count.
 LEAST_BYTES = 0.01
 

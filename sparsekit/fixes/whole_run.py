@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from ..profiler.torch_types import Torch, TorchOptimizer, TorchReference, TorchTensor
     from .candidate import Candidate
 
-__all__ = ["NeedsInput", "NoSteps", "Request", "run_script"]
-
 #: The seed of a program that sets none.
 SEED = 0
 

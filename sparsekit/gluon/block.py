@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from ..initializer.base import InitLike
     from .types import HybridizeOptions
 
-
-__all__ = ["Block", "HybridBlock"]
-
 add_lazy_names(globals(), {"SymbolBlock": "gluon.symbol_block:SymbolBlock"})
 
 

@@ -26,8 +26,6 @@ from .user_python import is_ours, reason_in, reason_of
 if TYPE_CHECKING:
     from .block import HybridBlock
 
-__all__ = ["Programs", "explain"]
-
 #: Programs that a block keeps; then it forgets them all.
 REMEMBERED = 64
 

@@ -16,8 +16,6 @@ from .parameter import Parameter
 if TYPE_CHECKING:
     from .block import Block
 
-__all__ = ["Marks", "with_children"]
-
 
 def with_children(block: Block) -> list[Block]:
     """A block and all below it."""

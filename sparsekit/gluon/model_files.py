@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from ..base.context import Context
     from .block import Block
 
-
-__all__ = ["load", "load_parameters", "save", "save_parameters"]
-
-
 # parameters
 
 

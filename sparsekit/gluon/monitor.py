@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ..storage.types import Store
 
 
-__all__ = ["OperatorMonitor"]
-
-
 class OperatorMonitor:
     """Shows ``callback(node_name, operator_name, array)`` every array that operators compute.
 

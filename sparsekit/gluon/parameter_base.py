@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     from ..storage.types import Sparse
     from ..symbol.symbol import Symbol
 
-
-__all__ = ["Constant", "DeferredInitializationError", "Parameter", "contexts_of"]
-
 REQUESTS = ("write", "add", "null")
 
 #: Attributes that no program of a block depends on.

@@ -13,8 +13,6 @@ from .parameter import ParameterDict
 if TYPE_CHECKING:
     from .block import Block
 
-__all__ = ["Scope"]
-
 
 class Scope(Scoped):
     """Names inside one block: children made in its ``with`` block count from zero under its prefix."""

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from .update_tables import Pending
 
 
-__all__ = ["TrainerServers"]
-
-
 class TrainerServers:
     """Puts parameters into the servers, pushes their gradients, and gets new values.
 

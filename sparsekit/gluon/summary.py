@@ -9,8 +9,6 @@ from ..ndarray.ndarray import NDArray
 if TYPE_CHECKING:
     from .block import Block
 
-__all__ = ["print_summary"]
-
 LINE = "{:>20}  {:>42} {:>15}"
 WIDTH = 80
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from ..core.types import Functions
 
 
-__all__ = ["SymbolBlock"]
-
 class SymbolBlock(HybridBlock):
     """Runs a symbol on arrays, or puts it into another symbol; all its variables but the inputs are parameters.
 

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from .parameter import Parameter
 
 
-__all__ = ["as_held", "export", "flatten", "forward", "graph", "holds_symbols", "infer_shapes", "trace"]
-
-
 def flatten(value: object, kind: type, label: str) -> tuple[list[Any], Any]:
     """Flatten nested lists: return their items and their structure.
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     #: An array, or lists and tuples of such.
     Nested: TypeAlias = "NDArray | Sequence[Nested]"
 
-__all__ = ["TrainStep"]
-
 #: Kinds of batches that a step keeps; then it forgets them all.
 REMEMBERED = 64
 

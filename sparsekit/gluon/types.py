@@ -10,9 +10,6 @@ from ..core.types import Tensor
 from ..initializer.base import InitLike
 from .parameter import ParameterDict
 
-__all__ = ["BlockOptions", "Examples", "HybridizeOptions", "LayerOptions", "ParameterOptions", "Sequences",
-           "SizedIterable", "States"]
-
 
 class BlockOptions(TypedDict, total=False):
     """What every block takes by name."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .parameter import Parameter
     from .trainer import Trainer
 
-__all__ = ["FACTORS", "CompiledUpdates", "Pending"]
-
 #: A parameter to update with its number, and for each context the variable and its values.  Any: these two
 Pending: TypeAlias = "tuple[int, Parameter, list[tuple[Any, Any]]]"
 

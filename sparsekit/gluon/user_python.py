@@ -14,8 +14,6 @@ from .marks import with_children
 if TYPE_CHECKING:
     from .block import Block
 
-__all__ = ["is_ours", "reason_in", "reason_of"]
-
 _OURS = __name__.partition(".")[0]
 
 _WHAT = {"forward": "overrides forward", "__call__": "overrides __call__",

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .block import Block
     from .trainer import Trainer
 
-__all__ = ["Verification", "copied", "first_difference", "kept_from_trace"]
-
 
 class Verification(NamedTuple):
     """What ``TrainStep.verify`` found.

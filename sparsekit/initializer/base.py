@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
 
 
-__all__ = ["InitDesc", "InitLike", "Initializer", "alias", "bilinear", "create", "draw_normal", "draw_uniform", "put", "register",
-           "values_of"]
-
-
 class InitDesc(str):
     """The name of a parameter, with its attributes.
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
 
 
-__all__ = ["Bilinear", "Constant", "LSTMBias", "MSRAPrelu", "Normal", "One", "Orthogonal", "Uniform", "Xavier", "Zero"]
-
-
 @register
 @alias("zeros")
 class Zero(Initializer):

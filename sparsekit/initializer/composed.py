@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
 
 
-__all__ = ["FusedRNN", "Load", "Mixed"]
-
-
 @register
 class Load(Initializer):
     """Fill with the array that has the name of the parameter in a file or a dict.

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from ..base.types import Array, DTypeLike
 
 
-__all__ = ["DataBatch", "DataDesc", "DataIter"]
-
-
 class _Named(NamedTuple):
     name: str
     shape: tuple[int, ...]

@@ -7,8 +7,6 @@ import re
 from ..base.errors import LibSVMError
 from ..kernels.cpu import libsvm_read as kernels
 
-__all__ = ["explain", "malformed"]
-
 _TOKEN = re.compile(rb"[^\s#]*")
 _FORM = "a line must be 'label index:value index:value …'."
 

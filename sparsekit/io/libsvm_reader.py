@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from ..base.types import Array, DTypeLike, Indices
 
-
-__all__ = ["LibSVMReader", "Rows"]
-
 #: Bytes of text that are read at once, and the minimum for each thread.
 CHUNK_BYTES, PIECE_BYTES = 1 << 22, 1 << 20
 _ANY_WIDTH = 1 << 62

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from ..base.types import Array
 
-
-__all__ = ["save_libsvm"]
-
 #: Number of pairs that are formatted at once.
 PIECE_PAIRS = 1 << 16
 

@@ -18,8 +18,6 @@ from ..base.files import path_of
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["TextLike", "TextSource", "check_batch", "line_too_long"]
-
 #: Source of text: a path, an open file, or lines.
 TextLike: TypeAlias = "str | os.PathLike[str] | Iterable[str | bytes]"
 

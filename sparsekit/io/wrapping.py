@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["PrefetchingIter", "ResizeIter"]
-
 
 class BatchIter(DataIter):
     """Base of iterators that keep the current batch, from which the getters read."""

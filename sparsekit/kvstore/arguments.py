@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from ..base.types import Array, Shape
 
 
-__all__ = ["arrays_by_key", "check_row_sparse", "checked_optimizer", "numbers_of", "only_optimizer", "pairs",
-           "row_targets", "sum_of"]
-
-
 def pairs(key: object, value: object) -> Iterator[tuple[Any, list[Any]]]:
     """Each key with the list of its arrays."""
     if isinstance(key, (list, tuple)):

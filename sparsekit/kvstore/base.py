@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from .dist import DistKVStore
     from .kvstore import KVStore
 
-__all__ = ["KVStoreBase", "create"]
-
 add_lazy_names(globals())
 
 _Store = TypeVar("_Store", bound="KVStoreBase")

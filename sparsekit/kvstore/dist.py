@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from ..optimizer import Optimizer
 
 
-__all__ = ["DistKVStore"]
-
 class Kept(Protocol):
     """What the library keeps for a worker to go on."""
 

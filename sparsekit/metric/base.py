@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
     from ..base.types import Array
 
-
-__all__ = ["CompositeEvalMetric", "EvalMetric", "LateMetric", "RecordedMetric", "alias", "check_label_shapes", "classes_at",
-           "create", "pairs", "register"]
-
 Result = TypeVar("Result")
 
 #: Labels or predictions: one array, or several.

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
     from .types import Callbacks
 
-
-__all__ = ["check_input_names", "check_values", "described", "groups_of", "listed", "require", "warn_of_labels"]
-
 #: Attributes of a module that is prepared; the message if one is False, and the call that sets it.
 STEPS = {"binded": ("is not bound", "call bind(data_shapes, label_shapes) first."),
          "params_initialized": ("has no parameters yet", "call init_params() first, after bind()."),

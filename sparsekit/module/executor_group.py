@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
     from .types import Batch, Monitor, Requests
 
-
-__all__ = ["DataParallelExecutorGroup", "split_batch"]
-
 #: Number of batch shapes for which executors are kept, in addition to the shape bound first.
 KEPT = 8
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .base_module import BaseModule
     from .types import Callbacks, Monitor, RowIds
 
-__all__ = ["FitLoop"]
-
 
 @dataclass(eq=False, repr=False)
 class FitLoop(EpochLoop["DataBatch", None]):

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ..kvstore import KVStoreBase
     from ..ndarray.ndarray import NDArray
 
-
-__all__ = ["Steps", "store_for"]
-
 #: Size of the largest parameter above which each context updates its own copy with the store "local".
 LARGE = 1024 * 1024 * 16
 

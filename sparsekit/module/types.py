@@ -12,9 +12,6 @@ from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer
 from ..symbol.executor import Executor
 
-__all__ = ["Batch", "Callbacks", "Descriptions", "Gradients", "Logger", "Monitor", "Names", "OptimizerLike",
-           "OptimizerParams", "Requests", "RowIds", "Values"]
-
 #: A batch, or one for each context.
 Batch: TypeAlias = DataBatch | list[DataBatch]
 

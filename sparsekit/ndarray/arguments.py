@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from ..storage.types import Store, StoreT
 
 
-__all__ = ["brought", "check_dense", "context_of", "followed", "host_values", "is_sparse", "is_sparse_frame", "is_tensor", "like",
-           "numbers_of", "on", "shape_of", "to_device", "values_of"]
-
-
 def context_of(ctx: Context | None) -> Context:
     """The context to create on: the one given, else the current one; it must exist."""
     return require(current_context() if ctx is None else Context(ctx))

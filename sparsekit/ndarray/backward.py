@@ -16,8 +16,6 @@ from .functions import F
 if TYPE_CHECKING:
     from .ndarray import NDArray
 
-__all__ = ["head_gradients", "run_backward"]
-
 #: Ones for small heads on GPUs, and how many of them are kept.
 _ones: dict[tuple[Any, ...], NDArray] = {}  # Any: shapes, types, contexts
 REMEMBERED = 64

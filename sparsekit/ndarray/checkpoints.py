@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
 
 
-__all__ = ["load_params", "read_parameters", "save_checkpoint", "write_parameters"]
-
-
 def write_parameters(fname: str, arg_params: dict[str, Any], aux_params: dict[str, Any]) -> None:
     """Write arguments and auxiliary states to a file, dense and sparse."""
     save(fname, {f"{kind}:{name}": array.as_in_context(cpu()) for kind, arrays in (("arg", arg_params), ("aux", aux_params))

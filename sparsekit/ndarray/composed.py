@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from ..base.types import ShapeLike
 
 
-__all__ = ["concatenate", "histogram", "moveaxis", "onehot_encode", "split_v2", "transpose"]
-
-
 @strict
 def moveaxis(tensor: NDArray, source: int | Iterable[int], destination: int | Iterable[int]) -> NDArray:
     """Axes moved to other places; the rest keep their order.

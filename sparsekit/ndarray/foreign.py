@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ..base.types import Array, Foreign
     from ..storage.types import Sparse
 
-__all__ = ["Parts", "fit_for_jax", "jax_takes", "parts_of", "to_jax", "to_torch"]
 
 class Parts(NamedTuple):
     """The components of a sparse array of another library, as numpy arrays over its memory where that is possible.

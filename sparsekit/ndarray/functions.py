@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ..base.context import Context
 
 
-__all__ = ["F"]
-
-
 def invoke_update(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | None = None) -> Any:
     """Run an optimizer step, which writes its weights, as a function: on copies of those that are not ``out``."""
     arrays = list(inputs)

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
 
 
-__all__ = ["assignable", "check_no_masks", "is_doubtful", "numpy_key", "split_key"]
-
-
 def split_key(key: object, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[Any]]:
     """A key as a hashable attribute, in which ``("array", i)`` stands for the i-th of the index arrays given with it.
 

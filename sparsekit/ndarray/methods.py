@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ..base.types import ShapeLike
     from ..core.op import Call
 
-
-__all__ = ["FUNCTIONS", "METHODS", "attach"]
-
 #: Operators whose first input is the array itself.
 METHODS = (
     "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel", "argmin",

@@ -11,8 +11,6 @@ from ..base.lazy import lazy
 from ..core.op import registry
 from .functions import F
 
-__all__ = ["GROUPS", "Group", "group"]
-
 #: Name of each group, and what its operators' names begin with.
 GROUPS: dict[str, tuple[str, ...]] = {
     "linalg": ("_linalg_", "linalg_"), "contrib": ("_contrib_",), "op": ("",), "_internal": ("_", ""),

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ..base.types import Array, DTypeLike
     from .ndarray import NDArray
 
-
-__all__ = ["FUNCTIONS", "UFUNCS", "NumpyProtocol", "matmul", "operand"]
-
 #: Functions of numpy that are operators under another name, or under the same.  ``rint`` and ``round`` are not among them:
 #: MXNet's round halves down and up, numpy's to even numbers.
 UFUNCS: dict[str, str] = {

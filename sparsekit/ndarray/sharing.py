@@ -17,8 +17,6 @@ from ..storage.memory import handed_out
 if TYPE_CHECKING:
     from ..base.types import Array, DType
 
-__all__ = ["Sharing", "check_copy", "outside"]
-
 #: Element types of indices.
 INDEX_TYPES = ("int32", "int64")
 

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ..base.types import Array, Foreign, Indices
 
 
-__all__ = ["assign"]
-
-
 def assign(x: NDArray, key: object, value: Foreign) -> None:
     """``x[key] = value`` of a sparse array, whose storage type stays.
 

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
 
 
-__all__ = ["parts_of_key", "places_of_mask", "select"]
-
-
 def select(x: NDArray, key: object) -> NDArray:
     """``x[key]`` of a sparse array.
 

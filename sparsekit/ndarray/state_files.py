@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ..base.types import JSON, Array
 
-__all__ = ["pack", "unpack"]
-
 HEADER = "header"
 
 

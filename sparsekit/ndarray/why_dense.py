@@ -10,8 +10,6 @@ from ..core.op import label_of
 if TYPE_CHECKING:
     from .ndarray import NDArray
 
-__all__ = ["WhyDense", "why_dense"]
-
 CREATED, UNKNOWN, SPARSE = "created", "unknown", "sparse"
 
 

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from ..storage.types import Store
 
 
-__all__ = ["empty_store", "full"]
-
-
 def _shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     shape = attrs["shape"]
     return tuple(int(size) for size in shape) if isinstance(shape, (tuple, list)) else (int(shape),)

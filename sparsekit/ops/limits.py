@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ..storage.types import Sparse, Store
 
 
-__all__ = ["check_gradient", "dense_inside", "dense_of", "filled"]
-
-
 def check_gradient(name: str, data: ArrayObject) -> None:
     """Raise unless the gradient of ``name``, dense by nature, for the sparse array ``data`` stays within the limit."""
     if data.stype != "default":

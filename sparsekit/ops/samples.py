@@ -10,9 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array
 
-
-__all__ = ["grid", "matmul", "one", "pair", "scalars"]
-
 #: Calls of an operator: its inputs and its attributes.  Any: inputs are arrays or sparse stores, and each operator has attributes
 #: of its own.
 Samples = list[tuple[list[Any], dict[str, Any]]]

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .optimizer import Decisive, Optimizer
     from .updater import Updater
 
-__all__ = ["BEFORE_LOWERING", "CompiledStep", "RepeatedStep", "can_be_timed", "reason_against"]
-
 #: What a kind of steps is made of.
 Given = TypeVarTuple("Given")
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from .optimizer import Optimizer
     from .types import Index
 
-__all__ = ["History", "Missed", "descent", "exact_step"]
-
 #: Steps that a history holds; then all rows are brought up to date, and it begins anew.
 LONGEST = 8192
 #: Steps whose maps are kept up to date one by one; those of older steps are products of whole blocks.

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from ..base.types import JSON
     from .types import Index, State
 
-
-__all__ = ["Progress", "applied_settings", "arrays_of", "described", "encoded_settings", "encoded_state",
-           "generator_from", "pack", "random_of", "restored", "unpack", "unpack_all"]
-
 #: Attributes of an optimizer that are not settings; a new optimizer initializes them.
 _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_recorded_calls", "_index_update_count", "_device", "_op", "_sums",
               "_collected", "_executing", "_half")

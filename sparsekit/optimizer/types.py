@@ -9,9 +9,6 @@ from ..lr_scheduler import LRScheduler
 from ..ndarray.ndarray import NDArray
 from ..symbol.symbol import Symbol
 
-__all__ = ["Basic", "Factors", "Index", "Indices", "Names", "Parameter", "Parameters", "Precise", "Rated", "Settings", "State",
-           "Weights"]
-
 
 class Parameter(Protocol):
     """The attributes of a Gluon parameter that optimizers read."""

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from .types import Index, Indices, State
 
 
-__all__ = ["UpdateLane", "Updater", "get_updater"]
-
-
 class Updater:
     """Applies an optimizer to weights by index, and keeps the state of each.
 

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from .profile import Profile
     from .types import ArrayRecord, Record
 
-
-__all__ = ["LESSONS", "RULES", "Advice", "Finding", "advise", "paragraphs"]
-
 #: The contexts that a copy names; one from or to numpy names one, and is of other values each time.
 _DEVICES = re.compile(r"\b[a-z]+\(\d+\)")
 

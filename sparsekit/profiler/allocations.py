@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ..base.types import Array, DType, Shape
 
-__all__ = ["COMPONENTS", "CREATED", "RANKS", "UNCOUNTED", "Allocation", "AllocationKind", "Entry", "Origin", "Sparse", "View"]
-
 #: Kind of an origin without a sparse array: an operator without inputs made the array dense.
 CREATED = "created"
 

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from .contracts import Expectation
 
-
-__all__ = ["check_arguments", "checked", "flag", "most_rows", "number", "text", "whole"]
-
 STORAGE_TYPES = ("default", "csr", "row_sparse")
 
 P = ParamSpec("P")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import bisect
 import time
 
-__all__ = ["Clock"]
-
 
 class Clock:
     """Maps ``time.perf_counter_ns()`` values to active time.

@@ -15,9 +15,6 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["NONE", "SCHEMA", "Column", "Columns", "Ragged", "Strings", "Table", "build", "dtype_of", "empty", "joined", "mapped",
-           "merged", "reference_of", "taken_of", "writable"]
-
 #: Table -> column -> kind.  ``text``: number of a text; ``-> t``: row of table ``t``, or ``NONE``; ``[x]``: a list of x for each
 #: row.  A ``+`` marks what mostly grows from row to row, of which the file has the differences.  Times are in nanoseconds since
 #: the start of the run, without the time in which the profiler was paused.

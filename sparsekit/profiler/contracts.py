@@ -19,8 +19,6 @@ from .profile import Profile
 from .profiler import Profiler
 from .torch_operators import is_torch
 
-__all__ = ["Expectation", "Promise", "expect"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

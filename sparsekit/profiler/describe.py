@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from .event_buffer import Operator
     from .types import ArrayRecord
 
-__all__ = ["ArrayKey", "describe", "dtype_of", "flops", "key_of", "moved", "moved_in_place", "plain", "size_of", "storage",
-           "without_folders"]
-
 
 class ArrayKey(NamedTuple):
     """All that a record says of an array, hashable: equal arrays are described once."""

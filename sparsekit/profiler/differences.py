@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     #: Layer, operator, lane, storage types and shapes.
     GroupKey: TypeAlias = tuple[str, str, str, str, str]
 
-__all__ = ["Diff", "diff"]
-
 SAME = "no change in calls or bytes"
 
 #: What recordings cannot tell, and what can.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .table import Column
     from .types import Record
 
-__all__ = ["Distributed", "distributed", "exchanges", "worker_parts"]
-
 #: What is added up of each key in an exchange.
 SUMS = ("pushes", "rows_pushed", "bytes_pushed", "pulls", "rows_pulled", "bytes_pulled")
 

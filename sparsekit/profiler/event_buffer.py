@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from .allocations import Entry
     from .types import NoteItem
 
-__all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "FREED", "HELD", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN",
-           "SPARSE", "STRIDE", "TABLE", "VIEW", "Assignment", "Densified", "Flow", "Mark", "Note", "Operation", "Operator",
-           "Plan", "Reader", "Span", "owner_of"]
-
 #: Kinds of notes.
 SPAN, ASSIGN, DENSIFY, FLOWED, MARKER, COUNTER = "span", "assign", "densify", "flowed", "marker", "counter"
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from .columns import Column
 
-__all__ = ["EventRows"]
-
 #: What is appended for each event: columns of the table ``events``, and the number of its inputs.
 _APPENDED = ("kind", "start", "duration", "own", "net", "node", "inputs")
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     #: What decides the kind of an event: an operator's plan and arrays by number, or a span's name; and where it ran.
     KindKey: TypeAlias = tuple[int | str, ...]
 
-__all__ = ["Log"]
-
 #: Densifications and marks kept in full, with their times; beyond that they are only counted.
 MOST_NOTES = 100_000
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from .profile import Profile
     from .types import ArrayRecord, Record
 
-__all__ = ["FirstLook", "first_look", "nothing_to_see"]
-
 #: Smaller things are not worth a look.
 SMALL = 4096
 

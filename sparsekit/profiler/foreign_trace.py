@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     #: Process and thread of an event, as text; of something begun also its kind.
     Track: TypeAlias = tuple[str, ...]
 
-__all__ = ["read_foreign"]
-
 #: Texts longer than this are cut.
 LONGEST = 400
 

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from .columns import Columns
 
-
-__all__ = ["FOLDED", "FOLDED_LINE", "NOWHERE", "PLACES", "CellMemory", "by_line", "cell_memory", "cell_of", "unplaced"]
-
 #: Groupings by place.
 PLACES = ("line", "cell")
 

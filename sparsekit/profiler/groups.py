@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from .columns import Columns, Table
 
-__all__ = ["BY", "COSTS", "TIMES", "Sums", "covered", "grouped", "put_together", "sums_of"]
-
 #: What events may be grouped by: texts of their kinds, and the number of their run.
 BY = ("name", "lane", "layer", "storage", "line", "type", "run")
 

@@ -17,8 +17,6 @@ from ..base.errors import SparsekitError
 if TYPE_CHECKING:
     from .profiler import Profiler
 
-__all__ = ["recording_torch"]
-
 
 @contextlib.contextmanager
 def recording_torch(profiler: Profiler) -> Iterator[None]:

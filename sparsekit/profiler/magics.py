@@ -21,8 +21,6 @@ from ..base.formatting import format_bytes
 from ..base.optional import optional_import, whole_import
 from .profiler import Profiler
 
-__all__ = ["CodeMagics", "ProfileMagics", "load_ipython_extension"]
-
 #: Options of ``%profile``, each with its value.
 _OPTIONS = r"\s*(?:(?:(?:-o|--output|--save)(?:=|\s+|$)\S*|--no-display|--no-lines|--fix|--torch)(?:\s+|$))*"
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from .allocations import Entry
     from .columns import Given
 
-__all__ = ["MAX_CHANGES", "ROLE_OF_OUTPUT", "MemoryTracker"]
-
 #: Allocations and frees that are kept one by one, of 16 bytes each; above that, states between the highest ones are left out.
 MAX_CHANGES = 4_000_000
 

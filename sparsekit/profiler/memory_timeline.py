@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from .columns import Columns
     from .types import KindRecord
 
-
-__all__ = ["CUTTING", "Kind", "Lives"]
-
 #: Operators that choose rows of an array, or cut it in pieces.
 CUTTING = frozenset({"slice", "slice_axis", "slice_like", "_getitem", "_index", "take", "SliceChannel", "_split_v2"})
 

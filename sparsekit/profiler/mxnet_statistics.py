@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .profile import Profile
     from .types import MarkRecord, TotalRow
 
-__all__ = ["SORTS", "Names", "Statistics"]
-
 #: What rows may be sorted by: MXNet's word and the field of a row.
 SORTS = {"total": "Total", "avg": "Avg", "min": "Min", "max": "Max", "count": "Count"}
 

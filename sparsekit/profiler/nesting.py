@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["Nesting", "depths"]
-
 #: Finished intervals remembered per thread before older ones are put together.
 REMEMBERED = 8192
 

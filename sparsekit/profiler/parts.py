@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ..base.types import JSON, Array
 
-__all__ = ["combined", "workers_of"]
-
 #: Lanes whose events say of which worker they are.
 _TELLING = ("exchange", "wait", "profiler")
 

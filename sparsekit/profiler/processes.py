@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from .read_profile import Run
     from .types import Record
 
-__all__ = ["Answer", "difference", "merge", "merged", "offset_of", "server_profile", "traced"]
-
 T = TypeVar("T")
 
 #: Microseconds by which bounds of a clock may miss each other because numbers are rounded.

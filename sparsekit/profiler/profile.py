@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from .stored import Process
     from .types import DeviceRow, MarkRecord, Record, TotalRow
 
-
-__all__ = ["Profile"]
-
 #: Operators shorter than so many times what recording one takes are measured roughly.
 SHORT = 20
 

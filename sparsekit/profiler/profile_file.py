@@ -26,8 +26,6 @@ from .columns import NONE, SCHEMA, Column, Columns, Ragged, Table, dtype_of, pla
 if TYPE_CHECKING:
     from ..base.types import Array
 
-__all__ = ["ENDING", "ENDINGS", "FORMAT", "MAX_BYTES", "PAGE", "check_name", "is_profile", "read_columns", "write_columns"]
-
 FORMAT = b"sparsekit profile 1"
 
 ENDING, PAGE = ".npz", ".html"

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from .torch_mode import Watch
     from .types import DeviceRow
 
-__all__ = ["CAPACITY", "Profiler", "active"]
-
 #: Events kept one by one before the oldest are folded into totals.
 CAPACITY = 1_000_000
 

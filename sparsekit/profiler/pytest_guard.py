@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..base.types import JSON
     from .types import Record
 
-__all__ = ["Guard", "Mark", "mistake", "table"]
-
 #: Options that the marker ``sparse_profile`` takes.
 OPTIONS = ("capacity", "lines", "torch")
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     Run: TypeAlias = Profile | str | os.PathLike[str]
     Runs: TypeAlias = Run | list[Run] | tuple[Run, ...]
 
-__all__ = ["MAX_EVENTS", "diff", "load", "loaded"]
-
 #: Bytes that are read at once.
 BLOCK = 1 << 20
 

@@ -58,8 +58,6 @@ if TYPE_CHECKING:
     from .torch_types import Torch, TorchReference
     from .types import Marked, Node, NoteItem
 
-__all__ = ["Recorder"]
-
 #: Held while the notes of any recorder are digested, or digested data are read; a single lock, which a fork waits for.
 _digesting = threading.Lock()
 across_fork(lambda: _digesting)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .types import Alive, Temporary
     from .what_if import WhatIf
 
-__all__ = ["RunMemory"]
-
 
 class RunMemory(dict[str, Any]):  # Any: the values of ``types.Memory``
     """The memory of a run, as plain data; in a notebook it shows itself as its figure.

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from .arguments import whole
 
-__all__ = ["Schedule", "schedule"]
-
 
 class Schedule(NamedTuple):
     """Rounds of ``wait + warmup + active`` steps; only the active ones are kept.

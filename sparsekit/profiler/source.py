@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from .torch_mode import Watch
     from .torch_types import Torch
 
-__all__ = ["RecordedRun", "environment"]
-
 T = TypeVar("T")
 
 #: Notes of the whole process's memory that are kept.

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import CodeType
 
-__all__ = ["line_of", "name_of_file"]
-
 
 def line_of(code: CodeType | None, instruction: int | None) -> str:
     """Name a place as ``file.py:12``, or ``In [3]:2`` for a notebook cell; no folders, they are private."""

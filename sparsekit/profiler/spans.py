@@ -10,8 +10,6 @@ from .columns import NONE
 if TYPE_CHECKING:
     from .columns import Given
 
-__all__ = ["Input", "Spans"]
-
 
 class Input(NamedTuple):
     """A dense array that an operator took."""

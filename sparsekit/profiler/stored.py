@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .columns import Columns, Ragged
     from .types import Alive, ArrayRecord, KindRecord, MarkRecord, Memory, Record
 
-__all__ = ["MAX_SAMPLES", "Part", "Process", "Stored"]
-
 #: Samples of the curve of memory, and rows of what was alive at the peak.
 MAX_SAMPLES, MAX_ALIVE = 4096, 100_000
 

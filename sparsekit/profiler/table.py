@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from .stored import Stored
     from .types import DeviceRow, Record, TotalRow
 
-
-__all__ = ["COLUMNS", "GROUPS", "SORTS", "Column", "Table", "aggregate", "conversions_table", "devices_table", "ledger_table",
-           "totals_table", "transfers_table"]
-
 #: What rows may be grouped by, and which fields name a row then.
 GROUPS: dict[str, tuple[str, ...]] = {
     "op": ("name", "lane"),

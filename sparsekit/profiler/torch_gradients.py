@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from .torch_types import TorchTensor
     from .types import Record
 
-__all__ = ["COUNTED", "RETURNED", "CountedRows", "count_rows", "counted_rows", "gradients_table", "is_due", "is_mostly_zero",
-           "length_of", "stored_rows", "worth_counting"]
-
 #: Name of the span in which the rows of a gradient are counted; its arguments are what was found.
 COUNTED = "rows of a gradient"
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ..core.hooks import Densification
     from .allocations import Allocation, Entry
 
-__all__ = ["TorchGraph"]
-
 #: Operators that the graph has at most.
 MOST_OPERATORS = 400
 

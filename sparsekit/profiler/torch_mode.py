@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     #: The weak reference to a storage, its bytes, and the role and owner that were noted.
     Held: TypeAlias = list[Any]  # Any: the three have types of their own, which a list cannot say
 
-__all__ = ["LEAST", "Watch", "cost_of_torch_event", "torch_of", "unseen"]
-
 #: The first version of PyTorch that has all that is used here.
 LEAST = (2, 4)
 

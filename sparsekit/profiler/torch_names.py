@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from .torch_types import Torch, TorchModule, TorchReference, TorchTensor
 
-__all__ = ["Names", "leaves_behind", "variable_of"]
-
 
 class Names:
     """Names of modules and parameters, as ``named_modules`` and ``named_parameters`` of the outermost modules give them.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from .torch_types import Torch, TorchReference, TorchTensor, TorchType
     from .types import Record
 
-__all__ = ["OPERAND", "Operands", "ZeroOperand", "zero_operands"]
-
 #: Name of the span in which a sparse operand is tried on a small twin; its arguments are those of a ``ZeroOperand``.
 OPERAND = "zeros of an operand"
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..base.types import JSON, Attrs
     from .types import ArrayRecord, Record
 
-__all__ = ["ALIKE", "CONVERSIONS", "LOOK_UPS", "MOVED", "PRODUCTS", "TorchOperator", "TorchPlan", "is_torch", "remedy_of"]
-
 #: Operators that change the layout of a tensor.
 CONVERSIONS = frozenset(("to_dense", "_to_dense", "to_sparse", "_to_sparse", "to_sparse_csr", "_to_sparse_csr", "to_sparse_csc",
                          "_to_sparse_csc", "to_sparse_bsr", "_to_sparse_bsr", "to_sparse_bsc", "_to_sparse_bsc", "_coalesce"))

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     #: An operator that the program applies to the gradient, and its arguments.
     Use: TypeAlias = tuple[TorchFunction, tuple[TorchArgument, ...], TorchOptions]
 
-__all__ = ["GRADIENT", "LIKE_GRADIENT", "OWN_OPTIMIZER", "TRIED", "Subject", "as_template", "optimizer_of", "sparse_way"]
-
 #: Name of the span in which a twin is tried; its arguments are the parameter and what to write, empty if nothing works.
 TRIED = "sparse gradient tried"
 

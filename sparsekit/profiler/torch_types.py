@@ -5,9 +5,6 @@ from __future__ import annotations
 import weakref
 from typing import Any, TypeAlias
 
-__all__ = ["Torch", "TorchArgument", "TorchClass", "TorchFunction", "TorchMode", "TorchModule", "TorchOptimizer", "TorchOptions",
-           "TorchReference", "TorchTensor", "TorchType"]
-
 #: PyTorch itself, or a part of it.  Any: it need not be installed.
 Torch: TypeAlias = Any
 

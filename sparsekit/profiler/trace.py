@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     #: One event of the file, or another object of it.
     Event: TypeAlias = Mapping[str, object]  # object: whatever JSON can say, and records, which are of that kind
 
-
-__all__ = ["trace_events", "write_trace"]
-
 PROCESS, NAME = 1, "sparsekit"
 
 _ARGUMENTS = ("kind", "self", "depth", "layer", "node", "attrs", "fallback", "became_dense", "conversion", "inputs", "outputs",

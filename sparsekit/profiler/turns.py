@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from .profile import Profile
     from .types import TurnRow
 
-
-__all__ = ["Comparison", "compare", "ratio_interval"]
-
 #: Probability with which all intervals of one comparison together hold.  A program compared with itself is called
 #: different in at most one of a hundred comparisons by chance.
 CONFIDENCE = 0.99

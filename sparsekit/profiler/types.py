@@ -7,9 +7,6 @@ from typing import Any, NotRequired, Protocol, TypeAlias, TypedDict
 from ..base.types import JSON
 from .allocations import Origin
 
-__all__ = ["Alive", "ArrayRecord", "ChangeRow", "DeviceRow", "KindRecord", "MarkRecord", "Marked", "Memory", "Node",
-           "NoteItem", "Record", "Sample", "Temporary", "TotalRow", "TurnRow"]
-
 
 class ArrayRecord(TypedDict):
     """An array that an operator took or gave."""

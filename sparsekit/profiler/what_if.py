@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from ..base.memory_model import Kind
     from .profile import Profile
 
-
-__all__ = ["CHANGES", "WhatIf", "what_if"]
-
 #: What may be changed.
 CHANGES = ("index_dtype", "value_dtype", "gradient", "lazy_state", "batch_size")
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ..core.types import Functions, Tensor
     from ..ndarray.ndarray import NDArray
 
-__all__ = ["Interactions", "Linear"]
-
 
 class Linear(HybridBlock):
     """``x @ weight + bias`` of csr rows, with a row-sparse gradient of the weight.

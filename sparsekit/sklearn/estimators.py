@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     from ..base.types import Array
 
-__all__ = ["FactorizationMachineClassifier", "FactorizationMachineRegressor", "SparseClassifier", "SparseRegressor"]
-
 #: Rows as scikit-learn takes them: a matrix of scipy, an array, a list, a DataFrame.
 Rows: TypeAlias = Any
 #: Numbers or labels, one a row, as scikit-learn takes them.

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from .csr import CSR
     from .types import Store
 
-__all__ = ["allocation_error", "check_conversion", "check_csr", "check_foreign", "check_memory", "check_room", "check_row_sparse",
-           "on_host"]
-
 _CONVERSION_HINT = "take a slice first; asscipy() and the components need no conversion."
 
 #: Bytes up to which the free memory is not checked.

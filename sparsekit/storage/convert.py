@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ..kernels.types import ArrayModule
     from .types import Sparse, Store
 
-__all__ = ["STYPES", "convert", "densify", "stype_of", "within_memory"]
-
 STYPES = ("default", "row_sparse", "csr")
 
 

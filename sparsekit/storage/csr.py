@@ -10,8 +10,6 @@ from .check import check_csr
 if TYPE_CHECKING:
     from ..base.types import DType, DTypeLike, Indices, Shape, Values
 
-__all__ = ["CSR"]
-
 
 class CSR:
     """A matrix in compressed sparse row format.

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base.types import Array, DType, DTypeLike, Shape, ShapeLike
 
-__all__ = ["LINE", "contiguous_copy", "handed_out", "zeros"]
-
 #: Bytes of a cache line.
 LINE = 64
 

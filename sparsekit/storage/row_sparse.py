@@ -9,8 +9,6 @@ from .check import check_row_sparse
 if TYPE_CHECKING:
     from ..base.types import DType, DTypeLike, Indices, Shape, Values
 
-__all__ = ["RowSparse"]
-
 
 class RowSparse:
     """An array of which only some rows are stored: ``dense[indices[i]] == data[i]``, and all other rows are zero.

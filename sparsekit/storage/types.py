@@ -8,8 +8,6 @@ from ..base.types import Array
 from .csr import CSR
 from .row_sparse import RowSparse
 
-__all__ = ["Sparse", "Store", "StoreT", "Weight"]
-
 #: Store of a sparse array.
 Sparse: TypeAlias = CSR | RowSparse
 

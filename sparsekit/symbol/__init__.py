@@ -15,8 +15,8 @@ from .functions import F as _F
 from .mxnet_names import is_known as _is_known
 from .namespaces import GROUPS as _GROUPS
 from .namespaces import group as _group
-from .symbol import Symbol
-from .variables import Group, Variable, fromjson, load, load_json, var
+from .symbol import Symbol, load_json
+from .variables import Group, Variable, fromjson, load, var
 
 globals().update(_FUNCTIONS)
 

@@ -17,8 +17,6 @@ from .symbol import Symbol
 if TYPE_CHECKING:
     from ..base.types import Scalar
 
-__all__ = ["FUNCTIONS", "OPERATORS", "binary"]
-
 #: Operators of two symbols, of a symbol and a number, and of a number and a symbol.
 _NAMES = {
     "add": ("_Plus", "_PlusScalar", "_PlusScalar"), "subtract": ("_Minus", "_MinusScalar", "_RMinusScalar"),

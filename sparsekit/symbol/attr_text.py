@@ -14,8 +14,6 @@ from ..core.op import REQUIRED
 if TYPE_CHECKING:
     from ..base.types import DType
 
-__all__ = ["DTYPE_CODES", "STYPE_CODES", "dtype_of", "parse", "stype_of", "text"]
-
 #: MXNet's numbers of element types and storage types.
 DTYPE_CODES = {"float32": 0, "float64": 1, "float16": 2, "uint8": 3, "int32": 4, "int8": 5, "int64": 6, "bool": 7}
 STYPE_CODES = {"default": 0, "row_sparse": 1, "csr": 2}

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from ..base.types import DType, DTypeLike
 
-
-__all__ = ["bind", "simple_bind"]
-
 REQUESTS = ("write", "add", "null")
 
 

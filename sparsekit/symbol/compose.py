@@ -12,7 +12,6 @@ from . import attr_text
 from .mxnet_names import HIDDEN, PASSED_OVER, Spelling, adjusted
 from .node import Entry, SymbolNode
 
-__all__ = ["checked_attributes", "complete_inputs", "make_node", "written_attributes"]
 
 def written_attributes(attr: dict[str, Any]) -> dict[str, str]:
     """Attributes of any type as the text that MXNet makes of them."""

@@ -21,9 +21,6 @@ from .shapes import declared
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-__all__ = ["read", "read_file", "write", "write_file"]
-
 #: The most characters of a symbol: a thousand layers take about a megabyte.
 LARGEST = 1 << 28
 

@@ -14,8 +14,6 @@ from .mxnet_names import HIDDEN, Spelling, spelling_of
 from .node import Entry
 from .symbol import Symbol
 
-__all__ = ["F", "entry_of", "make_function"]
-
 #: Outputs of one operator, beyond which their list alone would take more memory than any array.
 MOST_OUTPUTS = 1 << 20
 

@@ -12,8 +12,6 @@ from ..core.trace import gradient_specs
 from ..ndarray.functions import F
 from .node import Entry, SymbolNode, order
 
-__all__ = ["Flow", "gradient_stypes"]
-
 #: A node that gradients pass through, and the gradients of its inputs.
 Flow: TypeAlias = tuple[SymbolNode, list[Spec | None]]
 

@@ -8,8 +8,6 @@ from ..base.context import Context
 from ..base.errors import DTypeError, UnsupportedError, expected
 from .node import Entry, SymbolNode, order
 
-__all__ = ["checked_groups", "places"]
-
 
 def checked_groups(group2ctx: object, ctx: Context) -> Mapping[str, Context]:
     """The contexts of the groups, which share the memory of the computer.

@@ -16,9 +16,6 @@ from . import attr_text
 from .node import Entry, SymbolNode, order
 from .shapes import declared, from_user, input_shapes
 
-__all__ = ["InferredGraph", "NodeStorage", "adjusted_call", "declared_stype", "dtypes_of", "leaves_open", "shapes_of",
-           "storage_of"]
-
 #: Sizes that stand for unknown ones when an operator's shapes are tried; what follows them is unknown too.
 _PROBES = (5_040, 7_560)
 

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
     from ..base.types import DType
 
-
-__all__ = ["figure", "graph_data", "known_of"]
-
 Known = Mapping[SymbolNode, Any]
 Facts = tuple[dict[SymbolNode, Partial], dict[SymbolNode, Any], dict[SymbolNode, str], dict[SymbolNode, int]]
 

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from ..base.types import DTypeLike, ShapeLike
 
 
-__all__ = ["attach"]
-
-
 class _Method:
     """An operator as a method, made on first use."""
 

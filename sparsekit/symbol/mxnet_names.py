@@ -9,8 +9,6 @@ from ..base.literal import literal
 from ..core.op import Call, Op, registry
 from ..ops import declared as _declared  # noqa: F401 - declares the operators
 
-__all__ = ["HIDDEN", "PASSED_OVER", "Spelling", "adjusted", "is_known", "output_names", "spelling_of"]
-
 
 class Spelling(NamedTuple):
     """An operator under one of its names.

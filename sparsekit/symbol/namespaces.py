@@ -10,8 +10,6 @@ from ..ndarray.namespaces import Group
 from .functions import F, make_function
 from .mxnet_names import is_known
 
-__all__ = ["GROUPS", "group"]
-
 #: Name of each group, and what its operators' names begin with.
 GROUPS = {**_ARRAY_GROUPS, "sparse": ("_sparse_", "")}
 

@@ -9,8 +9,6 @@ from ..core.op import Call
 from ..ops.update.update import Update
 from .mxnet_names import HIDDEN, output_names
 
-__all__ = ["Entry", "SymbolNode", "auxiliary", "copied", "merged", "order", "rebuilt", "states_of", "variables"]
-
 
 class SymbolNode:
     """An operator with its inputs, or a variable.

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import Shape
 
-
-__all__ = ["SymbolProgram", "Watch"]
-
 #: ``watch(node, inputs, outputs)`` is shown the arrays of every operator.
 Watch = Callable[[SymbolNode, Sequence[Any], Sequence[Any]], None]
 

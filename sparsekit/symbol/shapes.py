@@ -12,8 +12,6 @@ from ..core import infer
 from ..core.op import Call
 from ..core.partial_shapes import Partial, all_alike, first_alike, meaning
 
-__all__ = ["declared", "from_user", "input_shapes"]
-
 
 def from_user(shape: object, name: str, zero_is_unknown: bool | None = None) -> Partial:
     """A shape as users give it, where -1 and None are unknown, and 0 unless ``np_shape`` says otherwise."""

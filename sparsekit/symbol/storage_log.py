@@ -10,8 +10,6 @@ from ..base.environment import flag
 from .inference import NodeStorage
 from .node import Entry, SymbolNode, order
 
-__all__ = ["log_storage", "storage_lines", "wanted"]
-
 VARIABLE = "MXNET_INFER_STORAGE_TYPE_VERBOSE_LOGGING"
 
 

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ..base.types import DTypeLike, Shape
 
 
-__all__ = ["Group", "Variable", "fromjson", "load", "load_json", "var"]
-
-
 def var(name: str, attr: dict[str, str] | None = None, shape: str | Shape | None = None, lr_mult: float | None = None,
         wd_mult: float | None = None, dtype: DTypeLike = None, init: object = None, stype: str | None = None,
         profiler_scope: str | None = None, **kwargs: object) -> Symbol:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from ...metric.base import MetricLike
     from ...module.types import Callbacks, Logger, Monitor, Names, OptimizerLike
 
-__all__ = ["FeedForward"]
-
 
 class FeedForward:
     """A network whose ``fit`` and ``predict`` take arrays or iterators.  Deprecated, as in MXNet: use ``mx.mod.Module``.

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-
-__all__ = ["cond", "foreach", "joined", "while_loop"]
-
-
 def _list(value: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...]) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 

@@ -11,8 +11,6 @@ from ...ndarray.creation import array
 from ...ndarray.functions import F
 from ...ndarray.ndarray import NDArray
 
-__all__ = ["multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update", "multi_mp_lamb_update"]
-
 
 def _interleaved(*lists: Sequence[NDArray]) -> list[Any]:
     """The arrays of the first weight, then the arrays of the second weight, and so on."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ...ndarray import NDArray
 
-__all__ = ["BaseRNNCell", "GRUCell", "LSTMCell", "RNNCell", "RNNParams", "formatted", "taken"]
-
 
 def formatted(length: int | None, inputs: Symbol | Sequence[Symbol], layout: str, merge: bool | None) -> tuple[Any, int]:
     """A sequence as one symbol, as a list of steps, or as it comes, and the axis of time.

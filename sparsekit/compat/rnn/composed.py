@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ...ndarray import NDArray
     from .cells import RNNParams
 
-__all__ = ["BidirectionalCell", "DropoutCell", "ModifierCell", "ResidualCell", "SequentialRNNCell", "ZoneoutCell"]
-
 
 class _Cells(BaseRNNCell):
     """A cell whose states and weights are those of other cells, one after another."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ...symbol import Symbol
     from .cells import RNNParams
 
-__all__ = ["FusedRNNCell"]
-
 
 class FusedRNNCell(BaseRNNCell):
     """Layers of simple, LSTM or GRU cells as one operator ``RNN``, which computes whole sequences only.

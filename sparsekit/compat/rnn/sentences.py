@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ...base.types import Array, DTypeLike
     from ...ndarray import NDArray
 
-__all__ = ["BucketSentenceIter", "encode_sentences"]
-
 
 def encode_sentences(sentences: Iterable[Iterable[str]], vocab: dict[str, int] | None = None, invalid_label: int = -1,
                      invalid_key: str = "\n", start_label: int = 0,

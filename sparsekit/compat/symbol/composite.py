@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from ...kernels.types import Kernels
 
 
-__all__ = ["Composite", "Graph"]
-
-
 class Composite(Op, ABC):
     """An operator that belongs to one node of a symbol.
 

@@ -21,8 +21,6 @@ from ...symbol.symbol import Symbol
 from .composite import Composite, Graph
 from .loops import Cond, ForEach, WhileLoop
 
-__all__ = ["cond", "foreach", "while_loop"]
-
 _SCOPE = "__subgraph_name__"
 
 

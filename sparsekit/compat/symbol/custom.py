@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from ...base.context import Context
 
 
-__all__ = ["Custom", "CustomComposite", "read_custom"]
-
-
 class CustomComposite(Composite):
     """An operator of a symbol that is defined by a ``CustomOpProp``.
 

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ...ndarray.ndarray import NDArray
 
 
-__all__ = ["Cond", "ForEach", "WhileLoop", "read_cond", "read_foreach", "read_while_loop"]
-
-
 class _Control(Composite):
     """Base of loops and branches; ``places`` has, for each graph, the indices of its inputs among those of the operator."""
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     #: What a ufunc takes.
     Operand: TypeAlias = "Outline | Scalar"
 
-__all__ = ["FUNCTIONS", "Outline", "Size", "contiguous_strides", "likely", "static"]
-
 #: What notes a function of numpy, by the function; ``numpy_calls`` fills it.  Any: numpy's functions have many signatures.
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     #: What a kernel takes.
     Argument: TypeAlias = Outline | Size | Scalar | Kernel | tuple[Outline, ...]
 
-__all__ = ["PAUSE", "Builder", "Origin", "Patch", "Row"]
-
 
 class Origin:
     """Memory that outlines lie in.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from .arrays import Length, Size
     from .builder import Argument, Builder
 
-__all__ = ["TableKernels"]
-
 
 class _Noted:
     """A kernel whose calls are noted."""

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ...base.types import DType
     from ...kernels.cpu.jit import Kernel
 
-__all__ = ["Compiled", "Loop", "compiled", "compiled_counter", "inner_loop", "reason_against_tables", "type_word",
-           "unknown_layout"]
-
 #: Name of the capsule with what ``ufunc._get_strided_loop`` found; numpy changes it when the structure changes.
 CAPSULE = b"numpy_1.24_ufunc_call_info"
 

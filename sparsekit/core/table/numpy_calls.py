@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from .arrays import Axes, Lengths, Operand
     from .builder import Builder
 
-__all__ = ["FUNCTIONS", "Numpy"]
-
-
 _Noted = TypeVar("_Noted", bound=Callable[..., Any])  # Any: numpy's functions have many signatures
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ..types import Sink, Slots
     from .timed import Account
 
-__all__ = ["REACHED", "Lowered", "Table"]
-
 #: Elements that rows may touch before Python looks for signals; some milliseconds of work.
 BETWEEN_PAUSES = 1 << 22
 

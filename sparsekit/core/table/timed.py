@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from .builder import Origin
     from .table import Lowered, Table
 
-__all__ = ["Account", "TimedRows", "clock"]
-
 #: Number of the clock that ``time.perf_counter_ns`` reads, by platform.
 CLOCKS = {"linux": 1, "darwin": 8}
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from ..live import LiveProgram
     from ..program import Program
 
-__all__ = ["Look", "Part", "Remedy", "remedies"]
-
-
 #: Statements that run later than where they stand.
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

@@ -9,8 +9,6 @@ from ..candidate import Candidate
 from ..source import Source
 from .base import Look, Remedy, at, constant, named
 
-__all__ = ["CsrInput", "CsrTensor"]
-
 #: Methods that make a dense array of a sparse one, of this library and of scipy.
 _DENSE = ("toarray", "todense")
 

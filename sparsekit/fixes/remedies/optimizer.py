@@ -14,8 +14,6 @@ from .base import Look, Remedy, argument, at, constant, named
 if TYPE_CHECKING:
     from ..source import Edit, Source
 
-__all__ = ["LazyOptimizer", "exact"]
-
 
 class LazyOptimizer(Remedy):
     """Update the rows that the gradient stores."""

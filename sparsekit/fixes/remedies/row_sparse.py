@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ..live import Place
     from ..source import Edit, Source
 
-__all__ = ["RowSparseGradient"]
-
 
 class RowSparseGradient(Remedy):
     """Give the weight a row-sparse gradient."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ...profiler.torch_types import TorchModule
     from ..source import Edit
 
-__all__ = ["Bag", "LookUp", "SparseGradient"]
-
 
 class SparseGradient(Remedy):
     """Give an embedding a sparse gradient."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ...profiler.torch_types import TorchTensor
     from ..source import Source
 
-__all__ = ["SparseMatrix"]
-
 
 class SparseMatrix(Remedy):
     """Make a matrix that is mostly zero sparse where the program binds it."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ...profiler.torch_types import TorchTensor
     from ..source import Edit
 
-__all__ = ["SparseLookUp"]
-
 
 class SparseLookUp(Remedy):
     """Give a parameter whose rows a program looks up without a layer a sparse gradient."""

@@ -11,8 +11,6 @@ from .base import Look, Part, argument, constant, named
 if TYPE_CHECKING:
     from ..source import Edit
 
-__all__ = ["functional", "objects_at", "over_places", "unwrapped"]
-
 
 def objects_at(look: Look, place: Part, node: ast.AST) -> list[Any]:  # Any: objects of the program
     """What an expression of names and attributes may stand for: ``self.embedding`` of each module with this function."""

@@ -9,8 +9,6 @@ from ..candidate import Candidate
 from ..source import Source
 from .base import Look, Remedy, at, constant, named
 
-__all__ = ["ZeroKeeping"]
-
 
 class ZeroKeeping(Remedy):
     """Write log1p(x) for log(1 + x), and expm1(x) for exp(x) - 1."""

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from ...base.types import DTypeLike
 
 
-__all__ = ["Append", "AsList", "Group", "Pad", "Stack", "Tuple", "default_batchify_fn", "default_mp_batchify_fn"]
-
-
 def default_batchify_fn(data: Sequence[Any]) -> Any:
     """Make a batch of examples: arrays are stacked, numbers become an array, and each part of a tuple becomes a batch.
 

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from ...base.context import Context
     from ..types import Examples, SizedIterable
 
-
-__all__ = ["DataLoader"]
-
 add_lazy_names(globals())
 
 #: Workers that a loader may have.

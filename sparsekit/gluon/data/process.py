@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from ..types import Examples
 
-__all__ = ["Late", "Processes", "make_batch"]
-
 #: Bytes from which a batch is sent in shared memory rather than through the pipe.
 SHARED_FROM = 1 << 16
 #: Where components begin: no array straddles what a vector instruction loads.

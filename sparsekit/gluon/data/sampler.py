@@ -14,8 +14,6 @@ from ..utils import whole
 if TYPE_CHECKING:
     from ..types import Examples, SizedIterable
 
-__all__ = ["BatchSampler", "FilterSampler", "IntervalSampler", "RandomSampler", "Sampler", "SequentialSampler"]
-
 LAST_BATCHES = ("keep", "discard", "rollover")
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ...core.types import Functions, Tensor
     from ..types import BlockOptions
 
-__all__ = ["Loss", "like"]
-
 
 class Loss(HybridBlock):
     """Base of the losses.

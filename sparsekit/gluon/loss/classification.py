@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from ...core.types import Functions, Tensor
     from ..types import BlockOptions
 
-__all__ = ["CTCLoss", "HingeLoss", "KLDivLoss", "LogisticLoss", "SigmoidBCELoss", "SigmoidBinaryCrossEntropyLoss",
-           "SoftmaxCELoss", "SoftmaxCrossEntropyLoss", "SquaredHingeLoss"]
-
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
     """Cross entropy of a yes-or-no label; also under the name ``SigmoidBCELoss``.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ...core.types import Functions, Tensor
     from ..types import BlockOptions
 
-__all__ = ["HuberLoss", "L1Loss", "L2Loss", "PoissonNLLLoss"]
-
 
 class L2Loss(Loss):
     """``weight / 2 * (label - pred)²``, averaged per sample.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ...ndarray.ndarray import NDArray
     from ..types import BlockOptions
 
-__all__ = ["CosineEmbeddingLoss", "SDMLLoss", "TripletLoss"]
-
 
 class TripletLoss(Loss):
     """``max(0, |positive - pred|² - |negative - pred|² + margin)``, one value per sample.

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ..types import HybridizeOptions
 
 
-__all__ = ["HybridLambda", "HybridSequential", "Lambda", "Sequential"]
-
-
 class _Stack:
     """Base of both kinds of stacks."""
 

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from ..types import Sequences, States
 
 
-__all__ = ["BidirectionalCell", "DropoutCell", "HybridSequentialRNNCell", "ModifierCell", "ResidualCell", "SequentialRNNCell",
-           "ZoneoutCell"]
-
-
 class _Cells(RecurrentCell):
     """A cell whose states are those of its children, one after another."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..types import Sequences, States
     from .rnn_cell import RecurrentCell
 
-__all__ = ["as_list", "begin_state_for", "format_sequence", "is_list", "mask_sequence", "operators_of", "reverse_sequence"]
-
 
 def is_list(inputs: object) -> TypeIs[Sequence[Any]]:
     """Whether a sequence comes step by step."""

@@ -11,9 +11,6 @@ from .jit import in_threads, kernel
 from .normalize import FREE_ORDER, GRAIN, _exp
 from .thread_pool import share, shared_over
 
-__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "relu_slope", "sigmoid",
-           "softmax_backward_rows"]
-
 _ROOT_HALF, _PEAK = np.float32(0.7071067811865476), np.float32(0.3989422804014327)
 
 

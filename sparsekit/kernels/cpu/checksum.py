@@ -14,8 +14,6 @@ from ...base.forking import load
 from .intrinsic_names import carry_over
 from .jit import kernel, numba, why_numpy
 
-__all__ = ["crc32", "prepare"]
-
 #: Bytes that are carried over at a time, and bytes from which on it is faster than zlib's own loop.
 BLOCK, WORTH = 64, 4096
 ONES = 0xFFFFFFFF

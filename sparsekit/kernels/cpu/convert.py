@@ -6,8 +6,6 @@ import numpy as np
 
 from .jit import in_threads, kernel, single_precision
 
-__all__ = ["csr_to_dense", "csr_to_rows", "dense_occupied_rows", "dense_to_csr"]
-
 #: Elements for each thread, at least.
 GRAIN = 1 << 18
 #: Elements that are looked at together, to pass over zeros quickly.

@@ -20,22 +20,6 @@ from .intrinsic_names import (
 from .jit import KEPT, give_back, kernel, scratch, single_precision, take_clean, worker_count
 from .thread_pool import share, spread
 
-__all__ = [
-    "csr_add_csr",
-    "csr_add_dense",
-    "csr_column_scale",
-    "csr_dot_csr",
-    "csr_dot_dense",
-    "csr_drop_absent",
-    "csr_multiply_csr",
-    "csr_row_scale",
-    "csr_sum_columns",
-    "csr_sum_rows",
-    "csr_transposed_dot_dense",
-    "csr_transposed_dot_row_sparse",
-    "csr_transposed_dot_rows",
-]
-
 #: Multiplications for each thread, at least.
 GRAIN = 1 << 16
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from .jit import in_threads, kernel
 
-__all__ = ["csr_product"]
-
 #: Room for the values of one piece of the product, which one thread computes at a time.
 PIECE = 1 << 22
 

@@ -6,21 +6,6 @@ import numpy as np
 
 from .jit import kernel
 
-__all__ = [
-    "csr_argmax",
-    "csr_column_bounds",
-    "csr_column_steps",
-    "csr_copy_rows",
-    "csr_count_columns",
-    "csr_put_rows",
-    "csr_reshape",
-    "csr_take_columns",
-    "csr_transpose",
-    "csr_union",
-    "csr_values_at",
-    "csr_where",
-]
-
 
 @kernel
 def csr_values_at(data, indices, indptr, rows, columns, out):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .jit import kernel
 
-__all__ = ["dense_dot_csr", "dense_dot_csr_transposed"]
-
 
 @kernel
 def dense_dot_csr(left, data, indices, indptr, out):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .jit import kernel
 
-__all__ = ["sum_rows_grouped"]
-
 
 @kernel
 def sum_rows_grouped(data, starts, places, targets, out):

@@ -9,8 +9,6 @@ import numpy as np
 from .intrinsic_names import one_bits
 from .jit import kernel, scratch
 
-__all__ = ["distinct", "group_columns", "outside", "row_ranks", "shared_rows", "unique_with_rank"]
-
 #: Bits that one pass of the sort should take at most: it keeps 2**bits places in memory in motion.
 DIGIT = 10
 

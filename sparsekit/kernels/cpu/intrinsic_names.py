@@ -10,10 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add", "add_eight", "by_type", "call_loop", "call_words", "carry_over", "changed", "dot_in_order", "eight_bytes",
-           "get_word", "leading", "one_bits", "pause", "prefetch", "put_up", "put_word", "read", "read_ahead", "run_piece",
-           "sum_in_order", "swap", "take_marks", "write", "zero_bits"]
-
 # Words of the shared_state that ``thread_pool`` keeps.  Those that threads write are on cache lines of their own; a helper's
 # AWAKE, with its LOCK on the same line, follows those before it.
 NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, OWNED, LEADER, WORKERS, AWAKE = (place * 8 for place in range(11))

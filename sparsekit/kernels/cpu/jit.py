@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["Kernel", "give_back", "in_threads", "kernel", "listeners", "numba_works", "scratch", "single_precision", "take_clean"]
-
 _HALF = np.dtype(np.float16)
 
 #: Called with (name, start, end) in nanoseconds after a compilation or the import of numba.

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from numba.core.cpu import CPUContext
     from numba.core.typing.templates import Signature
 
-__all__ = ["Kept", "folders", "warn_if_not_kept"]
-
 #: Length of a SHA-256 in bytes.
 DIGEST = 32
 

@@ -20,8 +20,6 @@ import numpy as np
 from .intrinsic_names import eight_bytes, zero_bits
 from .jit import kernel
 
-__all__ = ["SLACK", "count_lines", "last_newline", "parse_rows", "reading_powers"]
-
 #: Bytes behind the text that may be read.
 SLACK = 8
 

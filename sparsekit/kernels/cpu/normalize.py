@@ -8,8 +8,6 @@ from .intrinsic_names import sum_in_order
 from .jit import kernel
 from .thread_pool import share, shared_over
 
-__all__ = ["layer_norm_rows", "log_softmax_rows", "softmax_rows"]
-
 #: Elements for each thread, at least.
 GRAIN = 1 << 18
 

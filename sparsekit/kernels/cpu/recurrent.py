@@ -18,8 +18,6 @@ from .intrinsic_names import by_type
 from .jit import kernel
 from .normalize import _exp
 
-__all__ = ["elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward", "lstm_forward"]
-
 
 @kernel(fastmath={"contract"}, error_model="numpy")
 def _single_tanh(value):

@@ -5,13 +5,6 @@ from __future__ import annotations
 from .group import _next_shared
 from .jit import kernel
 
-__all__ = [
-    "add_rows",
-    "copy_rows",
-    "row_sparse_merge",
-    "row_sparse_multiply",
-]
-
 
 @kernel
 def row_sparse_merge(data, indices, right_data, right_indices, factor, out, out_indices):

@@ -6,8 +6,6 @@ import numpy as np
 
 from .jit import kernel, numba
 
-__all__ = ["sum_few"]
-
 #: The largest number of elements that numpy adds in one loop instead of in halves.
 FEW = 128
 

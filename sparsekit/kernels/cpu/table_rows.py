@@ -13,9 +13,6 @@ import numpy as np
 from .intrinsic_names import call_loop, get_word, prefetch, put_word
 from .jit import kernel
 
-__all__ = ["begin_rows", "bind_arrays", "cast_values", "choose_values", "fill_range", "halves_of",
-           "nested_loop", "patch_words", "run_rows", "singles_of", "sum_of", "take_rows"]
-
 #: Columns of a row.
 FUNCTION, CONTEXT, DATA, DIMENSIONS, STRIDES, EXTRA, OPERATOR, COPIED = range(8)
 

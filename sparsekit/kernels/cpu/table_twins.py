@@ -14,9 +14,6 @@ from .group import _bits_before, _groups, _mark, _outside_rows, _row_ranks, _sor
 from .intrinsic_names import swap, write, zero_bits
 from .jit import kernel
 
-__all__ = ["begin_sums", "clean_sums", "distinct_here", "few_columns", "group_columns_here", "list_and_end", "other_rows",
-           "ranks_by_bits_here", "ranks_here", "row_ranks_here", "sums_found"]
-
 #: Entries from which sorting is left to Python: it may be interrupted there.
 MANY = 1 << 18
 

@@ -55,9 +55,6 @@ if TYPE_CHECKING:
     from ...base.types import Array
     from .jit import Kernel, KernelArgument
 
-
-__all__ = ["share", "shared_over", "shared_state", "spread"]
-
 #: ``NEXT`` while there is nothing to claim: beyond any count, and far from overflow.
 CLOSED = 1 << 62
 

@@ -12,8 +12,6 @@ from . import update, update_adaptive
 from .jit import Kernel, numba
 from .thread_pool import share
 
-__all__ = ["warm"]
-
 
 def _arguments(name: str) -> tuple[Any, ...]:  # Any: arrays, numbers and kernels, as the kernel takes them
     """Small arguments of the types that a kernel meets in practice: float32 values, int64 indices."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 from .formulas import FORMULAS
 from .launch import Kernel, pieces_of
 
-__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "relu_slope", "sigmoid",
-           "softmax_backward_rows"]
-
 _gelu = Kernel("gelu", "data data* count")
 _gelu_backward = Kernel("gelu_backward", "data data data* count")
 _sum_slopes = Kernel("sum_slopes", "data data part* count count count count count")

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from ...base.types import Array, DType, DTypeLike, Scalar
     from ..types import Axes
 
-
-__all__ = ["Arrays", "Reduction", "Solvers"]
-
 _dot_small = Kernel("dot_small", "data data data* count count count count count count count count")
 _dot_tiles = Kernel("dot_tiles", "data data data* count count count count count count count")
 _reduce_runs = Kernel("reduce_runs", "data place data* part* count count count")

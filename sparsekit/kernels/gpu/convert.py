@@ -6,8 +6,6 @@ import numpy as np
 
 from .launch import Kernel, xp
 
-__all__ = ["csr_to_dense", "csr_to_rows", "dense_occupied_rows", "dense_to_csr"]
-
 _fill_dense = Kernel("fill_dense", "data index pointer data* count count count")
 _fill_rows = Kernel("fill_rows", "data index pointer place data* count count count count")
 

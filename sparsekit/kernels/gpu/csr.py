@@ -9,22 +9,6 @@ from .group import _groups, group_columns, row_ranks
 from .grouped import dot_groups, sum_groups
 from .launch import WARP, Kernel, lanes_for, xp
 
-__all__ = [
-    "csr_add_csr",
-    "csr_add_dense",
-    "csr_column_scale",
-    "csr_dot_csr",
-    "csr_dot_dense",
-    "csr_drop_absent",
-    "csr_multiply_csr",
-    "csr_row_scale",
-    "csr_sum_columns",
-    "csr_sum_rows",
-    "csr_transposed_dot_dense",
-    "csr_transposed_dot_row_sparse",
-    "csr_transposed_dot_rows",
-]
-
 #: Columns of a row of a product that a warp adds up; as in ``csr.cu``.
 SPAN = 256
 

@@ -12,8 +12,6 @@ from .csr import _rows_of
 from .grouped import sum_groups
 from .launch import xp
 
-__all__ = ["csr_product"]
-
 
 def csr_product(data, indices, indptr, right_data, right_indices, right_indptr, width):
     """data, indices and indptr of the product; ``width`` is the number of columns on the right."""

@@ -7,21 +7,6 @@ import numpy as np
 from .csr import _paired, _pointers, _rows_of, csr_add_csr, csr_drop_absent
 from .launch import Kernel, xp
 
-__all__ = [
-    "csr_argmax",
-    "csr_column_bounds",
-    "csr_column_steps",
-    "csr_copy_rows",
-    "csr_count_columns",
-    "csr_put_rows",
-    "csr_reshape",
-    "csr_take_columns",
-    "csr_transpose",
-    "csr_union",
-    "csr_values_at",
-    "csr_where",
-]
-
 _values_at = Kernel("values_at", "data index pointer place place data* count")
 _spread_pairs = Kernel("spread_pairs", "data index pointer data index pointer data* data* index* pointer count")
 _copy_rows_of = Kernel("copy_rows_of", "data index pointer place data* index* count count count")

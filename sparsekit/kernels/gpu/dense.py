@@ -7,8 +7,6 @@ from .group import group_columns
 from .grouped import dot_groups
 from .launch import Kernel, lanes_for, xp
 
-__all__ = ["dense_dot_csr", "dense_dot_csr_transposed"]
-
 _dot_rows = Kernel("dot_rows", "data data index pointer data* count count count count")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .grouped import sum_groups
 
-__all__ = ["sum_rows_grouped"]
-
 
 def sum_rows_grouped(data, starts, places, targets, out):
     """``out[targets[i]]`` = sum of the rows of data in group i: ``data[places[starts[i]:starts[i + 1]]]``.

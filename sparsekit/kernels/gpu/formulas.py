@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, DType
 
-__all__ = ["FORMULAS", "compute", "copy_each"]
-
 _copy_four = Kernel("copy_four", "data index pointer place data* index* pointer* place* count count count count")
 
 FORMULAS = {name: Kernel(name, f"{'data ' * arrays}data* count") for name, arrays in {

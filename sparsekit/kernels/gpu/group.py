@@ -10,8 +10,6 @@ import numpy as np
 from ...base import capture
 from .launch import THREADS, Kernel, xp
 
-__all__ = ["distinct", "group_columns", "outside", "row_ranks", "shared_rows", "unique_with_rank"]
-
 _group_few = Kernel("group_few", "index place* place* place* place* place* count")
 _mark_firsts = Kernel("mark_firsts", "index place place* count")
 _put_groups = Kernel("put_groups", "index place place place* place* place* count")

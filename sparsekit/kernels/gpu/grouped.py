@@ -6,8 +6,6 @@ import numpy as np
 
 from .launch import Kernel, lanes_for, wide_type, xp
 
-__all__ = ["dot_groups", "sum_groups"]
-
 _join_groups = Kernel("join_groups", "part place place data* count count count count count count count count")
 _dot_grouped = Kernel("dot_grouped", "data place data place place place data* part* place* " + " ".join(["count"] * 7))
 _sum_grouped = Kernel("sum_grouped", "data place place place data* part* place* " + " ".join(["count"] * 7) + " number")

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from ...base.types import Array, DType
 
-__all__ = ["KERNELS", "NUMBERS", "TYPES", "Kernel", "entry_point", "lanes_for", "library", "pieces_of", "wide_type", "xp"]
-
 #: Threads a block; a multiple of the 32 threads of a warp, which the teams of ``prelude.cu`` need.
 THREADS = 256
 

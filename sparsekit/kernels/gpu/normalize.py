@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .launch import Kernel, pieces_of
 
-__all__ = ["layer_norm_rows", "log_softmax_rows", "softmax_rows"]
-
 _sum_powers = Kernel("sum_powers", "data data part* count count count count")
 _softmax = Kernel("softmax", "data data part data* count count count count count")
 _piece_moments = Kernel("piece_moments", "data part* part* count count count count")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .launch import Kernel
 
-__all__ = ["elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward", "lstm_forward"]
-
 _elman_forward = Kernel("elman_forward", "data data data data* count count count")
 _elman_backward = Kernel("elman_backward", "data data data* count count")
 _lstm_forward = Kernel("lstm_forward", "data* data data data data* data* count count count number number")

@@ -6,13 +6,6 @@ from .group import distinct, group_columns, row_ranks, shared_rows
 from .grouped import sum_groups
 from .launch import Kernel, xp
 
-__all__ = [
-    "add_rows",
-    "copy_rows",
-    "row_sparse_merge",
-    "row_sparse_multiply",
-]
-
 _merge = Kernel("merge", "data data place place data* count count number")
 _put_rows = Kernel("put_rows", "data index data* count count")
 

@@ -11,8 +11,6 @@ from ..cpu import update, update_adaptive
 if TYPE_CHECKING:
     from ..cpu.jit import Kernel
 
-__all__ = ["device_function", "device_functions"]
-
 #: What C++ reads as Python does.
 ALIKE = (ast.Name, ast.expr_context, ast.Constant, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.UnaryOp, ast.USub,
          ast.Compare, ast.Eq, ast.LtE, ast.Call, ast.Attribute)

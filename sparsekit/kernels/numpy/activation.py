@@ -6,9 +6,6 @@ import numpy as np
 
 from .arrays import kernel, scipy
 
-__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "relu_slope", "sigmoid",
-           "softmax_backward_rows"]
-
 _PEAK = np.float32(0.3989422804014327)
 
 

@@ -12,9 +12,6 @@ import numpy as np
 from ...base.forking import load
 from ..cpu.jit import apart, widened
 
-__all__ = ["add_product", "find", "first_of_each", "kernel", "matrix", "numbered", "places_of", "ranges", "row_of_each",
-           "scipy", "starts_of_rows", "union", "warm", "which"]
-
 _HALF = np.dtype(np.float16)
 
 #: Products of rows and columns from which places would not fit in 63 bits, with room for one row more.

@@ -6,8 +6,6 @@ import numpy as np
 
 from .arrays import kernel, numbered, ranges, row_of_each, which
 
-__all__ = ["csr_to_dense", "csr_to_rows", "dense_occupied_rows", "dense_to_csr"]
-
 
 @kernel
 def dense_to_csr(dense):

@@ -7,22 +7,6 @@ import numpy as np
 from .arrays import add_product, find, kernel, matrix, numbered, places_of, ranges, row_of_each, starts_of_rows, union, which
 from .group import unique_with_rank
 
-__all__ = [
-    "csr_add_csr",
-    "csr_add_dense",
-    "csr_column_scale",
-    "csr_dot_csr",
-    "csr_dot_dense",
-    "csr_drop_absent",
-    "csr_multiply_csr",
-    "csr_row_scale",
-    "csr_sum_columns",
-    "csr_sum_rows",
-    "csr_transposed_dot_dense",
-    "csr_transposed_dot_row_sparse",
-    "csr_transposed_dot_rows",
-]
-
 
 @kernel
 def csr_dot_dense(data, indices, indptr, right, out):

@@ -6,8 +6,6 @@ import numpy as np
 
 from .arrays import find, kernel, matrix, places_of, row_of_each
 
-__all__ = ["csr_product"]
-
 
 def csr_product(data, indices, indptr, right_data, right_indices, right_indptr, width):
     """data, indices and indptr of the product; ``width`` is the number of columns on the right."""

@@ -7,21 +7,6 @@ import numpy as np
 from .arrays import find, first_of_each, kernel, places_of, ranges, row_of_each, starts_of_rows, union
 from .group import group_columns
 
-__all__ = [
-    "csr_argmax",
-    "csr_column_bounds",
-    "csr_column_steps",
-    "csr_copy_rows",
-    "csr_count_columns",
-    "csr_put_rows",
-    "csr_reshape",
-    "csr_take_columns",
-    "csr_transpose",
-    "csr_union",
-    "csr_values_at",
-    "csr_where",
-]
-
 
 def _before(counts):
     """How many there are before each place, and in all."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from .arrays import add_product, kernel
 
-__all__ = ["dense_dot_csr", "dense_dot_csr_transposed"]
-
 
 @kernel
 def dense_dot_csr(left, data, indices, indptr, out):

@@ -6,8 +6,6 @@ import numpy as np
 
 from .arrays import add_product, kernel
 
-__all__ = ["sum_rows_grouped"]
-
 
 @kernel
 def sum_rows_grouped(data, starts, places, targets, out):

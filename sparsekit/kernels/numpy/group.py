@@ -6,8 +6,6 @@ import numpy as np
 
 from .arrays import find, first_of_each, kernel, numbered, which
 
-__all__ = ["distinct", "group_columns", "outside", "row_ranks", "shared_rows", "unique_with_rank"]
-
 #: Entries of a table, for each value that is looked up in it, at most.
 _TABLE = 8
 

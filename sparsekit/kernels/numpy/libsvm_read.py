@@ -13,8 +13,6 @@ import numpy as np
 from ..cpu import libsvm_read as reference
 from .arrays import first_of_each, numbered, ranges
 
-__all__ = ["count_lines", "last_newline", "parse_rows"]
-
 NEWLINE, COMMENT, COMMA, POINT, COLON = (ord(character) for character in "\n#,.:")
 
 #: Which bytes are blanks, and end a label or a feature.

@@ -6,8 +6,6 @@ import numpy as np
 
 from .arrays import kernel
 
-__all__ = ["layer_norm_rows", "log_softmax_rows", "softmax_rows"]
-
 
 @kernel
 def softmax_rows(data, largest, out):

@@ -6,8 +6,6 @@ import numpy as np
 
 from .arrays import kernel
 
-__all__ = ["elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward", "lstm_forward"]
-
 
 def _sigmoid(values):
     """``1 / (1 + exp(-values))``, which overflows nowhere."""

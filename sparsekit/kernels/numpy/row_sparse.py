@@ -6,13 +6,6 @@ import numpy as np
 
 from .arrays import add_product, kernel, numbered, union
 
-__all__ = [
-    "add_rows",
-    "copy_rows",
-    "row_sparse_merge",
-    "row_sparse_multiply",
-]
-
 
 @kernel
 def row_sparse_merge(data, indices, right_data, right_indices, factor, out, out_indices):

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ...storage.types import Sparse
 
 
-__all__ = ["add_stores", "index_type"]
-
-
 def _left_dtype(dtypes: list[DType], attrs: Attrs) -> DType:
     return dtypes[0]
 

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ...storage.types import Sparse
 
 
-__all__ = ["with_scalar"]
-
-
 def with_scalar(name: str, function: Callable[..., Array], gradient: Callable[..., Gradients], expression: str = "", *,
                 doc: str = "``{}``.", keeps: Container[float] | Literal[True] | None = None,
                 values: tuple[float, ...] = (0.5, 2.0, -1.0), low: float = -2.0, saves: tuple[str, ...] = ()) -> None:

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
     from ...storage import CSR
 
-
-__all__ = ["function_of"]
-
-
 _erfinv, _digamma, _polygamma = from_scipy("erfinv"), from_scipy("digamma"), from_scipy("polygamma")
 
 unary("erfinv", _erfinv, lambda F, g, y: g * F.exp(F.square(y)) * (math.sqrt(math.pi) / 2), saves=("out",), low=-0.9, high=0.9,

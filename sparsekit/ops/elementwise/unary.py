@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ...storage.types import Sparse
 
 
-__all__ = ["from_scipy", "on_data", "plain", "real", "unary"]
-
-
 @overload
 def on_data(store: CSR, data: Array) -> CSR: ...
 @overload

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ...kernels.types import Kernels
     from ...storage.types import Store
 
-
-__all__: list[str] = []
-
 _MASK = np.array([0, 2, 0, 1], np.float32)
 
 

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from ...kernels.types import Kernels
 
 
-__all__: list[str] = []
-
-
 # Any: sizes as a user gave them, which are checked here
 def _sizes(name: str, value: list[Any] | tuple[Any, ...], least: int) -> tuple[int, int]:
     sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)

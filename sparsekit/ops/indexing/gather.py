@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
 
 
-__all__ = ["places_of"]
-
-
 def places_of(xp: ArrayModule, indices: Array, sizes: tuple[int, ...], negative: bool = True) -> tuple[Array, ...]:
     """One int64 array for each of the leading axes, all within bounds; negative ones count from the end.
 

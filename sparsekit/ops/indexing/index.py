@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from ...storage.types import Sparse
 
 
-__all__ = ["decode"]
-
-
 def decode(key: Any) -> Any:  # Any: whatever numpy indexes with, as the key spells it
     """The numpy index that a hashable key stands for: slices travel as ``("slice", start, stop, step)``."""
     if isinstance(key, tuple) and len(key) == 4 and key[0] == "slice":

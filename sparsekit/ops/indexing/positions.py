@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from ...core.types import ArrayObject
     from ...kernels.types import ArrayModule, Kernels
 
-
-__all__ = ["CLIP", "MODES", "inside", "named_rows", "whole"]
-
 MODES = ("clip", "wrap", "raise")
 
 

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from ...core.types import ArrayFunctions, ArrayObject, Gradient, Gradients
     from ...kernels.types import ArrayModule, Kernels
 
-
-__all__ = ["lengths_of"]
-
 _LAYOUT = """
 
 ``axis``, 0 or 1, is the time axis, and the other of the two is the batch axis.  With ``use_sequence_length=True``, the

@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from ...storage.types import Store
 
 
-__all__ = ["Only", "slice_op", "take"]
-
-
 class Only:
     """A predicate on attribute values as a printable condition of a rule row."""
 

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
 
 
-__all__ = ["product", "real"]
-
-
 def real(dtypes: list[DType], attrs: Attrs) -> DType:
     """Raise unless the type is float32 or float64, as operators of linear algebra need."""
     for dtype in dtypes:

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ...kernels.types import Kernels
 
 
-__all__ = ["checked", "matrix_sample", "square", "turn"]
-
-
 def checked(x: Array) -> Array:
     """Return the array; raise if decompositions do not support its element type."""
     real([x.dtype], {})

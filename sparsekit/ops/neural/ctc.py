@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
     from ..samples import Samples
 
-
-__all__ = ["CTCLoss"]
-
 BLANKS = ("first", "last")
 
 

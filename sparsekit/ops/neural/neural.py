@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from ...storage.types import Sparse
 
 
-__all__ = ["ACTIVATIONS", "fully_connected"]
-
-
 def _fc_shape(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     data, weight = shapes[:2]
     if len(weight) != 2 or weight[0] != attrs["num_hidden"]:

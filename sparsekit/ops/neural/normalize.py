@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
 
 
-__all__ = ["View"]
-
-
 class View(NamedTuple):
     """How an operator views its data: the shape, the axes of the statistics, and the axis of gamma and beta."""
 

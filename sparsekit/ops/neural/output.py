@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from ...storage.types import Sparse, Store
 
 
-__all__ = ["regression"]
-
-
 def first_dtype(dtypes: Sequence[DType], attrs: Attrs) -> DType:
     """The data's element type."""
     return dtypes[0]

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Sparse, Store
 
-
-__all__ = ["along", "checked_axis", "floating", "softmax_along"]
-
 #: Elements from which a compiled kernel is used: each process compiles or loads it once.
 LARGE = 1 << 14
 

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     Parameter: TypeAlias = float | Array
 
 
-__all__ = ["DISTRIBUTIONS", "Distribution", "at_most_below", "uniform"]
-
-
 class Distribution(NamedTuple):
     """A distribution: its parameters with their defaults and conditions, and how to draw.
 

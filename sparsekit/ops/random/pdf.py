@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
 
 
-__all__ = ["DENSITIES"]
-
-
 class Density(NamedTuple):
     """Logarithm of a density, and its derivatives by the sample (None if zero or undefined) and by each parameter."""
 

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from ...base.types import Array, Shape
     from ...kernels.types import Kernels
 
-
-__all__ = ["GATES", "MODES", "Held", "Pass", "Sizes", "Start", "Weights", "backward", "forward", "gates_in", "held_in",
-           "held_size", "inputs_for", "parameter_count", "parameters_in"]
-
 #: What the name of each gate's weights has behind ``i2h`` and ``h2h``, for each kind of network.
 GATES = {"rnn_relu": ("",), "rnn_tanh": ("",), "lstm": ("_i", "_f", "_c", "_o"), "gru": ("_r", "_z", "_o")}
 

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from .. import samples
 
 
-__all__ = ["rnn"]
-
-
 class Recurrent(Op):
     """An operator whose fourth array is the lengths of the sequences where there is no cell, as in MXNet."""
 

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Store
 
-
-__all__ = ["addable", "axes_in", "mean_of", "reduction", "squares"]
-
-
 #: All axes of an array, by their number; numpy's arrays have at most 64.
 ALL_AXES = [tuple(range(count)) for count in range(65)]
 

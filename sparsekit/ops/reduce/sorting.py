@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
 
 
-__all__ = ["check_places", "sorted_places"]
-
-
 def _line(shape: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], int]:
     """The shape that is ordered and its axis; ``axis=None`` orders the flattened array."""
     if attrs["axis"] is None:

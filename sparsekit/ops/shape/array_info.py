@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ...storage.types import Store
 
 
-__all__ = ["count_of"]
-
-
 def _int64(dtypes: list[DType], attrs: Attrs) -> DType:
     return np.dtype(np.int64)
 

@@ -14,9 +14,9 @@ from ...core.partial_shapes import all_alike, merged
 from ...storage import CSR, RowSparse, convert, densify
 from ...storage.check import check_room
 from .. import samples
-from ..elementwise.binary import index_type
 from ..indexing.slices import Only, axis_of
 from ..limits import dense_inside
+from ..sparse.sparse_indexing import index_type
 
 if TYPE_CHECKING:
     from ...base.types import Array, Attrs, DType, DTypeLike, Shape
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
     from ...storage.types import Sparse, Store
-
-
-__all__ = ["concat", "stack"]
 
 
 def _pairs() -> list[list[Array]]:

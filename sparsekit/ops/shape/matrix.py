@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ...storage.types import Store
 
 
-__all__ = ["reshape", "reshaped", "target_shape"]
-
-
 def target_shape(shape: tuple[int, ...], wanted: int | list[int] | tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
     """The shape that MXNet's codes stand for, read from the left, or from the right with ``reverse``.
 

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ...kernels.types import Kernels
 
 
-__all__ = ["tile"]
-
-
 def _padded(shape: tuple[int, ...], reps: int | list[int] | tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shape and repetitions with as many axes as the longer of the two."""
     reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ...storage.types import Store
 
 
-__all__ = ["first_dtype", "fresh", "view"]
-
-
 def first_dtype(dtypes: list[DType], attrs: Attrs) -> DType:
     """The first input's element type; the others are indices, lengths or only lend their shape."""
     return dtypes[0]

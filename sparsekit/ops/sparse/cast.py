@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ...kernels.types import Kernels
     from ...storage.types import Sparse, Store
 
-
-__all__ = ["cast", "cast_storage"]
-
 cast_storage = Op(
     "cast_storage", "data", attrs={"stype": REQUIRED}, shape=infer.unchanged, lane="convert", cost=cost.none,
     sample=lambda: [([samples.grid()], {"stype": stype}) for stype in STYPES], saves=(),

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     DenseProduct = Callable[..., Array]
 
-__all__ = ["dot", "product_at", "values_as"]
-
 
 def _product_inputs(shapes: list[Partial], out: Partial, attrs: Attrs) -> list[Partial]:
     """The axis that two arrays share in ``dot``: the last of the left one and the first of the right one, unless turned."""

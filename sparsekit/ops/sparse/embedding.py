@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from ...storage import CSR
 
 
-__all__: list[str] = []
-
-
 def _looked_up(k: Kernels, data: Array, size: int, mode: str = CLIP) -> Array:
     """Indices as whole numbers inside a table of that many rows: fractions are cut off, what is beyond is clipped."""
     if not size and data.size:

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ...storage import RowSparse
     from ...storage.types import Store
 
-
-__all__ = ["csr_times_csr"]
-
 dot = find("dot")
 ANY = (None, "default")
 

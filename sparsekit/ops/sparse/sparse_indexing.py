@@ -17,25 +17,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
 
 
-__all__ = [
-    "IndexRange",
-    "broadcast_csr",
-    "csr_column_steps",
-    "csr_columns",
-    "csr_from_places",
-    "csr_row_steps",
-    "csr_rows",
-    "index_type",
-    "place_csr_steps",
-    "place_row_steps",
-    "renumbered",
-    "row_sparse_row_steps",
-    "row_sparse_rows",
-    "steps_of",
-    "transposed",
-]
-
-
 class IndexRange(NamedTuple):
     """``size`` positions from ``start`` in steps of ``step``, all of them inside the axis."""
 

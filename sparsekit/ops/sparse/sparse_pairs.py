@@ -17,19 +17,16 @@ from ...storage import CSR, RowSparse, convert
 from ...storage.check import check_room
 from ...storage.convert import row_ids
 from .. import samples
-from ..elementwise.binary import add_csr, add_row_sparse, index_type
+from ..elementwise.binary import add_csr, add_row_sparse
 from ..elementwise.unary import on_data
 from ..limits import dense_inside, dense_of, filled
 from ..shape.concat import aligned_rows
-from .sparse_indexing import broadcast_csr, csr_rows
+from .sparse_indexing import broadcast_csr, csr_rows, index_type
 
 if TYPE_CHECKING:
     from ...base.types import Array, Attrs
     from ...kernels.types import Kernels
     from ...storage.types import Sparse, Store
-
-
-__all__ = ["union_csr"]
 
 SPARSE = "row_sparse|csr"
 

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from ...storage.types import Sparse
 
 
-__all__ = ["SUM", "Way", "reduce_store"]
-
-
 class Way(NamedTuple):
     """How stored values are reduced: prepared each, joined by a numpy ufunc, and finished.
 

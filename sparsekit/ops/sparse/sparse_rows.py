@@ -12,7 +12,7 @@ from ...core.op import find
 from ...storage import CSR, RowSparse, convert, densify
 from ...storage.check import check_room
 from ...storage.convert import row_ids
-from ..elementwise.binary import add_csr, add_row_sparse, index_type
+from ..elementwise.binary import add_csr, add_row_sparse
 from ..elementwise.unary import on_data
 from ..indexing.index import chosen
 from ..indexing.positions import whole
@@ -20,16 +20,13 @@ from ..indexing.slices import Only
 from ..limits import dense_inside, dense_of
 from ..neural.neural import biased
 from .dot import values_as
-from .sparse_indexing import csr_rows, row_sparse_rows, transposed
+from .sparse_indexing import csr_rows, index_type, row_sparse_rows, transposed
 from .sparse_pairs import values_at
 
 if TYPE_CHECKING:
     from ...base.types import Array, Attrs
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Sparse, Store
-
-
-__all__ = ["reshaped_csr", "reshaped_rows"]
 
 # shapes
 

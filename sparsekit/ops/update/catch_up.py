@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ...kernels.types import Kernels
     from ...storage.types import Weight
 
-__all__ = ["adam_decay_catch_up", "momentum_catch_up", "scale_catch_up", "steps_catch_up"]
-
 
 def _cost(attrs: Attrs, inputs: Sequence[Meta], outputs: Sequence[Meta]) -> tuple[int, int]:
     """Four operations for each element of the rows."""

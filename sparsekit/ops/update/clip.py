@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs
     from ...kernels.types import ArrayModule, Kernels
 
-__all__ = ["clip_factor", "scaled"]
-
 #: Not listed: it takes dense and row-sparse gradients in any order.
 clip_factor = Op(
     "_clip_factor", "*data", shape=lambda shapes, attrs: (1,), dtype=lambda dtypes, attrs: np.dtype(np.float64),

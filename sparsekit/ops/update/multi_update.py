@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Store
 
-
-__all__ = ["multi_all_finite", "multi_lars", "multi_sum_sq", "reset_arrays"]
-
 _ANY = "default|row_sparse|csr"
 
 

@@ -31,24 +31,6 @@ if TYPE_CHECKING:
     from ...kernels.types import Kernels
     from ...storage.types import Weight
 
-
-__all__ = [
-    "STORES",
-    "Update",
-    "UpdateRule",
-    "apply_step",
-    "by_rows",
-    "declare",
-    "example",
-    "first_type",
-    "is_zero",
-    "never",
-    "numbers_of",
-    "rows_for",
-    "rows_of",
-    "rows_written",
-]
-
 #: Storage types of weights, gradients and states.
 STORES = "default|row_sparse"
 

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from ...storage.types import Weight
     from .. import samples
 
-
-__all__ = ["FirstPhase", "adam_update", "adamw_rows_update", "adamw_update", "lamb_update", "lamb_update_phase1",
-           "lamb_update_phase2"]
-
 _TAIL = {"wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
 _LAZY, _ALL = {**_TAIL, "lazy_update": True}, {**_TAIL, "lazy_update": False}
 _BETAS = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from ...kernels.types import Kernels
     from ...storage.types import Weight
 
-
-__all__ = ["nag_mom_update", "sgd_mom_update", "sgd_update"]
-
 _TAIL = {"rescale_grad": 1.0, "clip_gradient": -1.0}
 _LAZY, _ALL = {**_TAIL, "lazy_update": True}, {**_TAIL, "lazy_update": False}
 

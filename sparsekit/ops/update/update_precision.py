@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from ...storage.types import Weight
     from .. import samples
 
-
-__all__ = ["mp_nag_mom_update", "mp_sgd_mom_update", "mp_sgd_update", "precise", "step_precisely"]
-
 _SAID = ", computed on ``weight32``, a float32 copy of the float16 weight, which gets the result too."
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sparsekit.profiler.profiler import Profiler
     from sparsekit.profiler.pytest_guard import Guard
 
-__all__ = ["sparse_profile"]
-
 CONTRACT, PROFILE = "sparse_contract", "sparse_profile"
 
 _MARKERS = (

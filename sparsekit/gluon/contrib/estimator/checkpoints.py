@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from .estimator import Estimator
     from .types import BatchEvent
 
-__all__ = ["CheckpointHandler"]
-
 #: What is written before a checkpoint has its name.
 UNFINISHED = ".params.tmp"
 

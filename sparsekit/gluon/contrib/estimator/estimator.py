@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from ....ndarray.ndarray import NDArray
     from .types import Given, Kind
 
-__all__ = ["Estimator"]
-
 add_lazy_names(globals())
 
 

@@ -10,9 +10,6 @@ if TYPE_CHECKING:
     from .estimator import Estimator
     from .types import BatchEvent
 
-__all__ = ["BatchBegin", "BatchEnd", "EpochBegin", "EpochEnd", "EventHandler", "Periodic", "TrainBegin", "TrainEnd",
-           "listed_handlers"]
-
 
 class EventHandler:
     """Base of handlers.

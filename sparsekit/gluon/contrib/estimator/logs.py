@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from .estimator import Estimator
     from .types import BatchEvent
 
-__all__ = ["CSVHandler", "ProgressHandler", "TensorBoardHandler"]
-
 
 class ProgressHandler(TrainBegin, EpochBegin, BatchEnd, TrainEnd):
     """Shows the progress of training: a bar in a notebook and on a terminal, occasional lines in a log.  Not in MXNet.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .events import EventHandler
     from .types import Kind, Loaded, Outcome, Saved
 
-__all__ = ["EvaluationLoop", "FitLoop", "handlers_of"]
-
 
 def handlers_of(kind: type[Kind], handlers: Sequence[EventHandler]) -> list[Kind]:
     """The handlers of one event, in their order."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, TypedDict
 
-__all__ = ["BatchEvent", "Given", "Kind", "Loaded", "Outcome", "Saved"]
-
 #: What a data loader gives: data, labels, and perhaps more.
 Loaded: TypeAlias = Any
 #: What JSON of a file holds, and what it stands for.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ...parameter import ParameterDict
     from ...types import BlockOptions
 
-__all__ = ["Concurrent", "HybridConcurrent", "Identity", "SparseEmbedding"]
-
 add_lazy_names(globals())
 
 

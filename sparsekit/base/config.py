@@ -46,8 +46,12 @@ class Config:
         "tables": (True, False),
         "indices": ("warn", "error", "allow"), "log_storage_types": (None, True, False)}
     _sizes: ClassVar[tuple[str, ...]] = ("densify_limit", "line_limit", "batch_limit")
-    __slots__ = ("batch_limit", "check_format", "cuda_graphs", "densify", "densify_limit", "indices", "line_limit",
-                 "log_storage_types", "tables")
+    _names: ClassVar[tuple[str, ...]] = ("batch_limit", "check_format", "cuda_graphs", "densify", "densify_limit", "indices",
+                                         "line_limit", "log_storage_types", "tables")
+    #: Those that rules of operators read: what was lowered under others is lowered anew.
+    _read_by_rules: ClassVar[tuple[str, ...]] = ("densify", "densify_limit", "indices")
+    __slots__ = (*_names, "decisive")
+    decisive: tuple[str | int | None, ...]
 
     def __init__(self) -> None:
         self.densify = "warn"
@@ -61,29 +65,26 @@ class Config:
         self.log_storage_types: bool | None = None
 
     def __setattr__(self, name: str, value: int | str) -> None:
-        if name not in self.__slots__:
-            raise UnknownNameError.of("setting", name, self.__slots__)
+        if name not in self._names:
+            raise UnknownNameError.of("setting", name, self._names)
         choices = self._choices.get(name)
         if choices and value not in choices:
             raise UnknownNameError.of(f"value of config.{name}", value, map(str, choices))
         if name in self._sizes and (not isinstance(value, int) or value < 0):
             raise UnknownNameError(expected(f"config.{name}", "a number of bytes", value), hint="1 << 30 is 1 GiB.")
         object.__setattr__(self, name, value)
+        if name in self._read_by_rules:
+            object.__setattr__(self, "decisive", tuple([getattr(self, read, None) for read in self._read_by_rules]))
 
     def set(self, **settings: str | int) -> Assigned:
         """Change settings inside a ``with`` block, whose target is the configuration."""
         for name in settings:
-            if name not in self.__slots__:
-                raise UnknownNameError.of("setting", name, self.__slots__)
+            if name not in self._names:
+                raise UnknownNameError.of("setting", name, self._names)
         return Assigned(self, **settings)
 
-    @property
-    def decisive(self) -> tuple[str, int, str]:
-        """The settings that rules of operators read: what was lowered under others is lowered anew."""
-        return self.densify, self.densify_limit, self.indices
-
     def __repr__(self) -> str:
-        return "Config(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__) + ")"
+        return "Config(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in self._names) + ")"
 
 
 config = Config()

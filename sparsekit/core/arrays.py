@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import Shape
     from ..storage.types import Store
-    from .trace import AbstractArray
     from .types import ArrayObject, Entry
 
 #: Array class of each store class; the array front end fills it.
@@ -64,13 +63,6 @@ across_fork(lambda: _lock)
 _new = object.__new__
 
 
-def layout_of(store: Store | AbstractArray, ctx: Context) -> Layout:
-    """The layout of a store on a context."""
-    key = (ctx, type(store), store.shape, store.dtype.num)
-    layout = _layouts.get(key)
-    return _enter(key) if layout is None else layout
-
-
 def _enter(key: tuple[Context, type, Shape, int]) -> Layout:
     """Put a layout into the cache: the one in use, or else a new one."""
     global _used
@@ -86,7 +78,8 @@ def _enter(key: tuple[Context, type, Shape, int]) -> Layout:
 # Any: a store, or what stands for one while tracing; and an NDArray, or a sparse one, whose classes lie in layers above
 def wrap(store: Any, ctx: Context, entry: Entry | None = None) -> Any:
     """The array object of a store; ``entry`` is its place in a recorded graph."""
-    layout = layout_of(store, ctx)
+    key = (ctx, type(store), store.shape, store.dtype.num)
+    layout = _layouts.get(key) or _enter(key)
     array = _new(layout.cls)
     array._store, array._layout, array._entry, array._seen = store, layout, entry, 0
     return array

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .program import Told
     from .table.table import Lowered, Table
     from .table.timed import TimedRows
-    from .types import ArrayFunctions, ArrayObject, Slots
+    from .types import ArrayFunctions, ArrayObject, Entry, Slots
     from .workspace import Buffers
 
     #: Called after each operator with how many ran, and what gives the array of a slot.
@@ -73,25 +73,13 @@ class _Backward(NamedTuple):
     last: tuple[str, int]
 
 
-class _Run:
-    """The stores of one run, kept for its backward pass."""
-
-    __slots__ = ("arrays", "first", "values", "workspace")
-
-    def __init__(self, arrays: Sequence[ArrayObject], values: Slots, workspace: Workspace, first: int) -> None:
-        # Any: as given, and None once released; ``_send_back`` refuses then, so that what it calls needs not ask again.
-        self.arrays: Any = arrays
-        self.values: Any = values  # Any: as above
-        self.workspace, self.first = workspace, first
-
-
-def kind_of(array: ArrayObject) -> tuple[Hashable, ...]:
-    """What a program depends on of an array: layout, element type, and whether and where its gradient goes."""
+def kind_of(array: ArrayObject) -> Hashable:
+    """What a program depends on of an array: its layout, and whether and where its gradient goes."""
     entry = array._entry
     if entry is None or not hooks.state.recording:
-        return array._layout, array.dtype
+        return array._layout
     gradient = entry[0].grad
-    return array._layout, array.dtype, "" if gradient is None else gradient.stype
+    return array._layout, "" if gradient is None else gradient.stype
 
 
 class _Arrived(NamedTuple):
@@ -205,7 +193,10 @@ class CachedOp:
         for slot, array in zip(self.inputs, arrays, strict=True):
             missed = array._layout.missed
             values[slot] = array._store if missed is None else missed.store_in(self, slot, arrays)
-        workspace = self._workspace()
+        try:
+            workspace = self.workspaces.pop()
+        except IndexError:
+            workspace = Workspace(self.ctx)
         first = graph.reserve() if hooks.sink is not None else 0
         told = None
         if watch is None:
@@ -218,10 +209,8 @@ class CachedOp:
         if not any(self.entries):
             self._give_back(workspace)
             return [wrap(store, self.ctx) for store in stores]
-        kept = _Run(arrays, values, workspace, first)
         entries = tuple([None if there is None else array._entry for there, array in zip(self.reached, arrays, strict=True)])
-        node = ProgramNode(functools.partial(self._send_back, kept), entries, len(stores), self,
-                           functools.partial(self._release, kept))
+        node = ProgramNode(self, entries, len(stores), arrays, values, workspace, first)
         return [wrap(store, self.ctx, entry and (node, place))
                 for place, (store, entry) in enumerate(zip(stores, self.entries, strict=True))]
 
@@ -237,14 +226,14 @@ class CachedOp:
         finally:
             state.recording, state.layer = before
 
-    def _send_back(self, kept: _Run, gradients: Sequence[ArrayObject | None], buffers: Buffers, retain: bool,
+    def send_back(self, node: ProgramNode, gradients: Sequence[ArrayObject | None], buffers: Buffers, retain: bool,
                    held: Sequence[ArrayObject | None], loans: Loans) -> list[ArrayObject | None]:
         """Gradients of the inputs, from those of the results.
 
         They may be written to ``buffers``; ``held`` are those at the inputs already, which they add to; ``loans`` says which
         may stay in the workspace until the backward pass is over.
         """
-        if kept.values is None:
+        if node.stores is None:
             raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                                 hint="call backward(retain_graph=True) the first time.")
         backward = None
@@ -255,41 +244,41 @@ class CachedOp:
                 backward = self._passes[key] = self._backward_from(_Arrived(*[
                     tuple([None if gradient is None else (gradient.stype, gradient._store.dtype) for gradient in group])
                     for group in (gradients, held)]))
-        input_gradients = (self._send_back_recorded(kept, gradients, held) if backward is None
-                           else self._send_back_through(backward, kept, (*gradients, *held), buffers, retain, loans))
+        input_gradients = (self._send_back_recorded(node, gradients, held) if backward is None
+                           else self._send_back_through(backward, node, (*gradients, *held), buffers, retain, loans))
         if not retain:
-            self._release(kept, loans)
+            self.release(node, loans)
         return input_gradients
 
-    def _send_back_through(self, backward: _Backward, kept: _Run, gradients: Sequence[ArrayObject | None], buffers: Buffers,
-                           retain: bool, loans: Loans) -> list[ArrayObject | None]:
+    def _send_back_through(self, backward: _Backward, node: ProgramNode, gradients: Sequence[ArrayObject | None],
+                           buffers: Buffers, retain: bool, loans: Loans) -> list[ArrayObject | None]:
         """The same by a backward pass of the program."""
-        values, kept.workspace.lent = kept.values[:] if retain else kept.values, loans.arrays
+        values, node.workspace.lent = node.stores[:] if retain else node.stores, loans.arrays
         if len(values) < len(self.empty):
             values += self.empty[len(values):]
         for head, gradient in zip(backward.heads, gradients, strict=True):
             if head is not None and gradient is not None:
                 values[head] = gradient._store
         program = backward.program
-        told = self._execute(program, backward.last, values, kept.workspace, buffers, kept.first)
+        told = self._execute(program, backward.last, values, node.workspace, buffers, node.first)
         with device.current(self.ctx):
             input_gradients = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
-                               else wrap(self._gradient(slot, program, values, kept.workspace, loans if to_program else None),
-                                         self.ctx)
-                               for slot, buffer, to_program in zip(program.gradients, buffers, loans.takers, strict=True)]
+                               else wrap(self._gradient(slot, program, values, node.workspace, loans, entry), self.ctx)
+                               for slot, buffer, entry in zip(program.gradients, buffers, loans.entries, strict=True)]
         if told is not None:
             pairs = zip(program.gradients, input_gradients, strict=True)
             _finish(told, values, (), (), [(slot, gradient._store) for slot, gradient in pairs
                                            if slot is not None and gradient is not None])
         return input_gradients
 
-    def _gradient(self, slot: int, backward: Program, values: Slots, workspace: Workspace, loans: Loans | None) -> Store:
-        """The gradient in a slot, in memory of its own, or of a graph that lends it."""
+    def _gradient(self, slot: int, backward: Program, values: Slots, workspace: Workspace, loans: Loans,
+                  entry: Entry | None) -> Store:
+        """The gradient in a slot, in memory of its own, or of a graph that lends it to the program that it goes to."""
         store = values[slot]
         if store is None:  # it is still in the table
             taken: Store = workspace.tables[backward].take(slot)
             return taken
-        if loans is not None and workspace.replays and slot not in self._foreign:
+        if workspace.replays and entry is not None and isinstance(entry[0], ProgramNode) and slot not in self._foreign:
             loans.lend(store, parts_of(store))
             lent: Store = store
             return lent
@@ -311,7 +300,7 @@ class CachedOp:
             return None
         return None if backward.program.read & self._gone else backward
 
-    def _send_back_recorded(self, kept: _Run, gradients: Sequence[ArrayObject | None], held: Sequence[ArrayObject | None]
+    def _send_back_recorded(self, node: ProgramNode, gradients: Sequence[ArrayObject | None], held: Sequence[ArrayObject | None]
                             ) -> list[ArrayObject | None]:
         """The same one operator at a time, recorded anew as the trace was, so that the gradients have gradients."""
         traced = [entry[0] for entry in self.entries if entry]
@@ -322,7 +311,7 @@ class CachedOp:
         values: list[Any] = [None] * len(self.empty)  # Any: an array once there is one
         for slot in self.tracer.constants:
             values[slot] = wrap(self.empty[slot], self.ctx)
-        for slot, array in zip(self.inputs, kept.arrays, strict=True):
+        for slot, array in zip(self.inputs, node.arrays, strict=True):
             values[slot] = array
         before = hooks.state.recording
         try:
@@ -333,7 +322,7 @@ class CachedOp:
                 inputs = tuple([values[slot] if source is not None else wrap(values[slot]._store, self.ctx)
                                 for slot, source in zip(step.inputs, sources, strict=True)])
                 if _is_unrepeatable(step):
-                    results = [_own(kept.values[slot], kept.workspace) for slot in step.outputs]
+                    results = [_own(node.stores[slot], node.workspace) for slot in step.outputs]
                     result = recorded(call, inputs, results, self.ctx)
                 else:
                     result = invoke(call, inputs, ctx=self.ctx)
@@ -341,20 +330,13 @@ class CachedOp:
                     values[slot] = array
         finally:
             hooks.state.recording = before
-        heads = [*[values[slot]._entry for slot in self.outputs], *[array._entry for array in kept.arrays]]
+        heads = [*[values[slot]._entry for slot in self.outputs], *[array._entry for array in node.arrays]]
         pairs = [(entry, gradient) for entry, gradient in zip(heads, (*gradients, *held), strict=False)
                  if entry is not None and gradient is not None]
-        wanted = [None if there is None else array._entry for there, array in zip(self.reached, kept.arrays, strict=True)]
+        wanted = [None if there is None else array._entry for there, array in zip(self.reached, node.arrays, strict=True)]
         input_gradients = graph.backward([entry for entry, _ in pairs], [gradient for _, gradient in pairs], self.F, wrap, True,
                                          [entry for entry in wanted if entry is not None])
         return [entry and input_gradients.get(entry) for entry in wanted]
-
-    def _workspace(self) -> Workspace:
-        """Memory for one run."""
-        try:
-            return self.workspaces.pop()
-        except IndexError:
-            return Workspace(self.ctx)
 
     def explained(self) -> list[dict[str, str]]:
         """For each operator: the pass, and why it runs by itself; ``""`` if a table or a captured graph does it."""
@@ -377,14 +359,14 @@ class CachedOp:
             waiting = f"a table is made when it has run {BEFORE_LOWERING} times"
         return [waiting] * len(program.steps)
 
-    def _release(self, kept: _Run, loans: Loans | None = None) -> None:
+    def release(self, node: ProgramNode, loans: Loans | None = None) -> None:
         """Give up what one run keeps for its backward pass; memory of graphs, when the pass that may read it is over."""
-        if kept.values is not None:
-            kept.values = kept.arrays = None
-            if loans is not None and kept.workspace.replays:
-                loans.ends.append(functools.partial(self._give_back, kept.workspace))
+        if node.stores is not None:
+            node.stores = node.arrays = None
+            if loans is not None and node.workspace.replays:
+                loans.ends.append(functools.partial(self._give_back, node.workspace))
             else:
-                self._give_back(kept.workspace)
+                self._give_back(node.workspace)
 
     def _give_back(self, workspace: Workspace) -> None:
         if hooks.sink is not None:
@@ -476,8 +458,13 @@ class CachedOp:
     def _run_table(self, table: Table, program: Program, values: Slots, workspace: Workspace, buffers: Buffers,
                    rows: TimedRows | None, told: Told | None) -> bool:
         """Run a pass by its table, and have Python run the operators that the table does not; False if the arrays do not fit."""
-        self._aim(program, values, buffers)
-        place = table.begin_on(values, rows)
+        lowered = table.lowered
+        for slot, like in lowered.targets.items():  # gradients go to their buffers if they fit, else to new arrays
+            buffer = buffers[program.gradients.index(slot)] if buffers else None
+            store = None if buffer is None else buffer._store
+            fitting = isinstance(store, np.ndarray) and store.dtype == like.dtype
+            values[slot] = store if fitting else np.empty(like.shape, like.dtype)
+        place = table.begin(list(lowered.entry.stores_of(values)), rows)
         if place < 0:
             return False
         if place == table.end and rows is None:
@@ -496,15 +483,6 @@ class CachedOp:
         lowered: Lowered = load(f"{_TABLE}.table").Lowered(program, examples, set(self.tracer.constants), targets=targets,
                                                            handed=sparse)
         return lowered
-
-    def _aim(self, program: Program, values: Slots, buffers: Buffers) -> None:
-        """Have the arrays at hand that the table of a pass writes gradients to: their buffers if they fit, else new ones."""
-        assert program.lowered is not None, "there is a table of it"
-        for slot, like in program.lowered.targets.items():
-            buffer = buffers[program.gradients.index(slot)] if buffers else None
-            store = None if buffer is None else buffer._store
-            fitting = isinstance(store, np.ndarray) and store.dtype == like.dtype
-            values[slot] = store if fitting else np.empty(like.shape, like.dtype)
 
 
 def traced_gradients(tracer: Tracer, pairs: Sequence[tuple[Any, ArrayObject]], F: ArrayFunctions  # Any: entries

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ..base.types import Array
     from ..storage.types import Store
     from .cached_op import CachedOp
-    from .types import ArrayFunctions, ArrayObject, Entry
+    from .types import ArrayFunctions, ArrayObject, Entry, Slots
+    from .workspace import Workspace
 
     #: Makes an array of a saved store.
     Wrap: TypeAlias = Callable[[Store, Context, Entry | None], ArrayObject]
@@ -135,30 +136,36 @@ class PlacesNode(CustomNode):
         self.wanted = Want(places=places)
 
 
-class ProgramNode(CustomNode):
-    """Many operators that run as one.
+class ProgramNode(Node):
+    """Many operators that ran as one; what they have left is kept for the backward pass.
 
-    ``function(gradients, buffers, retain, held, loans)`` gives the gradients of its inputs, those ``held`` already included, and
-    may write some to the buffers of variables.
+    ``function(node, gradients, buffers, retain, held, loans)`` gives the gradients of its inputs, those ``held`` already
+    included, and may write some to the buffers of variables.
 
     Attributes
     ----------
-    part : bool
-        Whether it adds to the gradients that its inputs have from what ran later, in the order of its operators; otherwise
-        its sums are added to those.
-    release : callable
-        Gives up what is kept for a backward pass.
     program : CachedOp
         What ran.
+    arrays : sequence of NDArray
+        Its inputs; None once released.
+    stores : list of store
+        The stores of all slots; None once released.
+    workspace : Workspace
+        The memory of the run.
+    first : int
+        Number of the node of the first operator.
     """
 
-    __slots__ = ("part", "program", "release")
+    __slots__ = ("arrays", "first", "function", "program", "stores", "workspace")
 
-    # Any: a list of arrays and None
-    def __init__(self, function: Callable[..., Any], inputs: Sequence[Entry | None], outputs: int, program: CachedOp,
-                 release: Callable[[], None]) -> None:
-        super().__init__(function, inputs, outputs, program.ctx)
-        self.part, self.program, self.release = program.part, program, release
+    def __init__(self, program: CachedOp, inputs: Sequence[Entry | None], outputs: int, arrays: Sequence[ArrayObject],
+                 stores: Slots, workspace: Workspace, first: int) -> None:
+        super().__init__(None, inputs, None, program.ctx, hooks.state.layer)
+        self.program, self.function, self.outputs = program, program.send_back, outputs
+        # Any: as given, and None once released; ``send_back`` refuses then, so that what it calls needs not ask again.
+        self.arrays: Any = arrays
+        self.stores: Any = stores  # Any: as above
+        self.workspace, self.first = workspace, first
 
 
 class Loans:
@@ -173,24 +180,19 @@ class Loans:
     ----------
     arrays : dict of int to array
         What is lent, by identity.
-    takers : list of bool
-        For the inputs of the program that sends gradients back: whether these go to another program.
+    entries : sequence of (Node, int) or None
+        Where gradients go that a program sends back.
     ends : list of callable
         What is to be done when the backward pass is over.
     """
 
-    __slots__ = ("_shared", "arrays", "ends", "takers")
+    __slots__ = ("_shared", "arrays", "ends", "entries")
 
     def __init__(self, shared: dict[int, Store]) -> None:
         self._shared = shared
         self.arrays: dict[int, Array] = {}
-        self.takers: list[bool] = []
+        self.entries: Sequence[Entry | None] = ()
         self.ends: list[Callable[[], None]] = []
-
-    def to(self, entries: Sequence[Entry | None]) -> Loans:
-        """Note who takes the gradients that come next."""
-        self.takers = [entry is not None and isinstance(entry[0], ProgramNode) for entry in entries]
-        return self
 
     def lend(self, store: Store, parts: Iterable[Array]) -> None:
         """A gradient, and the arrays that it consists of, are the program's own."""
@@ -211,7 +213,7 @@ def release(heads: Iterable[Node]) -> None:
     """Give up what programs keep for another backward pass, so that their next run has the memory."""
     for node in order(heads)[0]:
         if isinstance(node, ProgramNode):
-            node.release()
+            node.program.release(node)
 
 
 def order(heads: Iterable[Node]) -> tuple[list[Node], dict[Node, int]]:
@@ -302,8 +304,8 @@ def backward(
             else:
                 output_gradients = output_gradients if node.outputs > 1 else [output_gradients]
                 if isinstance(node, ProgramNode):
-                    held = _taken(waiting, entries) if node.part else ()
-                    input_gradients = node.function(output_gradients, _buffers(entries, uses), retain, held, loans.to(entries))
+                    held, loans.entries = _taken(waiting, entries) if node.program.part else (), entries
+                    input_gradients = node.function(node, output_gradients, _buffers(entries, uses), retain, held, loans)
                 else:
                     input_gradients = node.function(output_gradients)  # the user's own, who may keep what it gives
                     shared.update((id(gradient._store), gradient._store) for gradient in input_gradients if gradient is not None)

@@ -423,9 +423,9 @@ class StepProgram:
             if not table.finished and reached > table.first_row(self._first):
                 table.run_past_pause(reached)  # no signal comes between updates
                 reached = table.reached()
-            # Where Python has taken over for good, the table has come no further.
-            at = max(table.operator_at(reached), self._workspace.ran) if reached else 0
-            self.began, ran = reached > 0, -1 if table.finished else at
+            self.began, ran = reached > 0, -1
+            if not table.finished:  # where Python has taken over for good, the table has come no further
+                ran = max(table.operator_at(reached), self._workspace.ran) if reached else 0
         else:
             at = self._workspace.ran
             self.began, ran = at > 0, -1 if at == len(program.steps) and not self._stopping else at
@@ -480,7 +480,7 @@ class StepProgram:
             return self._results(values)
         rows = None if hooks.sink is None else self._timed(table)
         self._running = self._template
-        place = table.begin_with([array._store for array in (*arrays, *self._bound)], rows)
+        place = table.begin([array._store for array in (*arrays, *self._bound)], rows)
         if place < 0:
             self._running = None
             return None

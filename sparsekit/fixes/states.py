@@ -20,7 +20,7 @@ def taken() -> dict[str, Any]:  # Any: of each kind its own
     """The states of this process."""
     return {"library": None if rng._shared is None else rng._shared.bit_generator.state,
             "numpy": np.random.get_state(),  # programs draw from it
-            "python": random.getstate(), "settings": {name: getattr(config, name) for name in config.__slots__},
+            "python": random.getstate(), "settings": {name: getattr(config, name) for name in config._names},
             "names": dict(naming._local.stack[-1]._counter), "arguments": list(sys.argv), "torch": torch_programs.states()}
 
 

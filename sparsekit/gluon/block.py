@@ -473,16 +473,13 @@ class HybridBlock(Block):
         if self._programs is not None:
             self._programs = Programs()
 
-    @property
-    def _forward_is_ours(self) -> bool:
-        """Whether ``forward`` is the library's, of the class and of this block."""
-        forward = self.forward
-        return getattr(forward, "__func__", None) is HybridBlock.forward or is_ours(forward)
-
     def _run(self, *args: object) -> object:
-        if self._programs is None or self._monitor is not None or not self._forward_is_ours or hooks.state.tracing:
-            return self.forward(*args)
-        return self._programs.run(self, args)
+        forward = self.forward
+        if self._programs is None or self._monitor is not None or hooks.state.tracing:
+            return forward(*args)
+        if getattr(forward, "__func__", None) is HybridBlock.forward or is_ours(forward):  # of the class and of this block
+            return self._programs.run(self, args)
+        return forward(*args)
 
     def export(self, path: str | Path, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write the network as a symbol, ``path-symbol.json``, and its parameters, ``path-0000.params``.

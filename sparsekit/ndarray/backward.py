@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..base.config import config
 from ..base.errors import DensificationError, GradientError, ShapeError
 from ..core import hooks
@@ -48,7 +50,8 @@ def run_backward(heads: list[Any], gradients: list[Any] | None, retain: bool, tr
 def head_gradients(heads: list[Any], gradients: list[Any] | None) -> tuple[list[Any], list[Any]]:
     """Graph entries of the heads, and the gradients there: ones where none is given."""
     require_arrays(heads, "A head")
-    require_arrays([gradient for gradient in gradients or () if gradient is not None], "A head gradient")
+    if gradients is not None:
+        require_arrays([gradient for gradient in gradients if gradient is not None], "A head gradient")
     entries = []
     for head in heads:
         if head._entry is None:
@@ -70,8 +73,13 @@ def head_gradients(heads: list[Any], gradients: list[Any] | None) -> tuple[list[
 def _ones_for(head: NDArray) -> NDArray:
     """The gradient at a head of which none was given: ones everywhere, so dense whatever the head is."""
     if head.stype == "default":
-        kept = head._ctx.device_type == "gpu" and head._store.nbytes < LARGE and isinstance(head._entry[0], ProgramNode)
-        return _kept_ones(head) if kept and hooks.sink is None else F.ones_like(head.detach())
+        if hooks.sink is None:
+            if isinstance(head._store, np.ndarray):
+                ones: NDArray = wrap(np.ones(head._store.shape, head._store.dtype), head._ctx)
+                return ones
+            if head._ctx.device_type == "gpu" and head._store.nbytes < LARGE and isinstance(head._entry[0], ProgramNode):
+                return _kept_ones(head)
+        return F.ones_like(head.detach())
     if head.size * head.dtype.itemsize > config.densify_limit:
         raise DensificationError(
             f"backward() of a {head.stype} array of shape {head.shape} starts from ones everywhere, which would take "

@@ -324,7 +324,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
 
     def _check_traced(self) -> None:
         """Refuse, before anything is written, an array that a block which is traced has from outside: no program repeats that."""
-        if hooks.state.tracing and self._ctx.device_type != "trace":
+        if hooks.state.tracing and self._layout.ctx.device_type != "trace":
             from ..core.trace import refuse  # as in ``_on_host``
 
             raise refuse("a hybridized block writes to an array from outside.",
@@ -341,7 +341,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         Components of a sparse array are taken, not copied: a caller whose array lives on gives a copy.
         """
         self._check_traced()
-        if self._ctx.device_type == "gpu":
+        if self._layout.ctx.device_type == "gpu":
             with device.current(self._ctx):
                 self._take(other, add, by)
         else:
@@ -356,11 +356,12 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
             if hooks.densified or (hooks.sink is not None and hooks.state.lane != "backward"):
                 hooks.flowed(other._store, self._store)
             return
-        if other.shape != self.shape:
-            raise ShapeError(f"An array of shape {self.shape} cannot take values of shape {other.shape}.",
+        own, others = self._layout, other._layout
+        if others.shape != own.shape:
+            raise ShapeError(f"An array of shape {own.shape} cannot take values of shape {others.shape}.",
                              hint="the target must have the shape of the result.")
-        if other._ctx is not self._ctx:
-            other = other._moved(self._ctx)
+        if others.ctx is not own.ctx:
+            other = other._moved(own.ctx)
         store = other._store
         if self.stype == "default":
             self._check_writable()

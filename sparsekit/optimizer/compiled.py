@@ -37,24 +37,18 @@ def can_be_timed() -> bool:
     return timed.clock() is not None
 
 
-def _against_device(device: str) -> str:
-    """Why a device runs no operators without Python between them now."""
-    reason = switched_off(device)
-    if reason or hooks.sink is None:
-        return reason
-    if device == "gpu":
-        return "a profiler records each operator, of which a graph does not tell"
-    return "" if can_be_timed() else "a profiler records each operator, and the clock cannot be read in a table"
-
-
 def reason_against(optimizer: Optimizer, gradients: bool = False, device: str = "cpu") -> str:
     """Why no step with this optimizer can be compiled now; empty if one can.
 
     ``gradients`` says whether these have been computed when the step begins.
     """
-    reason = _against_device(device)
+    reason = switched_off(device)
     if reason:
         return reason
+    if hooks.sink is not None and device == "gpu":
+        return "a profiler records each operator, of which a graph does not tell"
+    if hooks.sink is not None and not can_be_timed():
+        return "a profiler records each operator, and the clock cannot be read in a table"
     if hooks.state.recording or hooks.state.tracing:
         return "it is part of what is recorded"
     if optimizer._is_exact:

@@ -453,27 +453,20 @@ class Table:
         ``execute(number, values)`` runs one instruction in Python; ``told`` tells a recorder what runs before it.  Returns
         False, and has done nothing, if the stores are of another kind than those that it was made for, or settings have changed.
         """
-        place = self.begin_on(values, told)
+        place = self.begin(list(self.lowered.entry.stores_of(values)), told)
         return place >= 0 and self.go_on(place, values, execute, told)
 
-    def begin_on(self, values: Slots, told: TimedRows | None = None) -> int:
-        """As ``begin``, with the stores by slot."""
-        return self.begin(_arrays_of(self.lowered.entry, values), told)
+    def begin(self, arrays: list[Any], told: TimedRows | None = None) -> int:  # Any: stores, which become their arrays
+        """Bind the stores of ``lowered.entry``, and run rows up to one that Python runs, or the end; returns where that is.
 
-    def begin_with(self, stores: list[Any], told: TimedRows | None = None) -> int:  # Any: stores, which become their arrays
-        """As ``begin``, with the stores that the run brings, and those that it writes to."""
-        for place, parts in self.lowered.entry.parts:
-            stores[place: place + 1] = parts(stores[place])
-        return self.begin(stores, told)
-
-    def begin(self, arrays: list[Any], told: TimedRows | None = None) -> int:  # Any: arrays
-        """Bind the arrays of ``lowered.entry``, and run rows up to one that Python runs, or the end; returns where that is.
-
-        -1, and nothing has been done, if the arrays do not fit, or settings have changed.
+        The stores are those that the run brings, and those that it writes to.  -1, and nothing has been done, if they do not
+        fit, or settings have changed.
         """
         lowered = self.lowered
         if lowered.settings != config.decisive:
             return -1
+        for sparse, parts in lowered.entry.parts:
+            arrays[sparse: sparse + 1] = parts(arrays[sparse])
         renewed = []
         if self._elements:
             held = self._held = self._take_free()

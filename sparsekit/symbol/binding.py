@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context
 from ..base.dtypes import element_type
-from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
+from ..base.errors import (
+    DTypeError,
+    ParameterError,
+    ShapeError,
+    StorageFallbackWarning,
+    StorageTypeError,
+    UnknownNameError,
+    expected,
+)
+from ..base.warn import warn_user
 from ..core.partial_shapes import complete, to_user
 from ..core.spec import Spec, infer_shapes
 from ..ndarray.creation import zeros
@@ -185,7 +194,7 @@ def bind(heads: Sequence[Entry], ctx: Context, args: Sequence[NDArray] | Mapping
             raise ShapeError(f"The gradient of {names[place]} has shape {grad.shape}, but the argument has shape {value.shape}.",
                              hint="they must be equal.")
     leaves = list(zip([*arguments, *states], [*values, *kept], strict=True))
-    _check_declared(leaves)
+    _warn_of_dense(leaves)
     facts = InferredGraph(heads, {node: array.shape for node, array in leaves}, {node: array.dtype for node, array in leaves},
                    {node: array.stype for node, array in leaves})
     _log(heads, facts.storages, {name: grad.stype for name, grad in zip(names, grads, strict=True) if grad is not None})
@@ -221,10 +230,11 @@ def _arrays(what: str, nodes: list[SymbolNode], source: object, contexts: set[Co
     return arrays
 
 
-def _check_declared(leaves: list[tuple[SymbolNode, NDArray]]) -> None:
-    """Raise if an array has another storage type than its variable was declared with."""
+def _warn_of_dense(leaves: list[tuple[SymbolNode, NDArray]]) -> None:
+    """Warn if the array of a variable that was declared sparse is dense: as in MXNet, the array decides what runs."""
     for node, array in leaves:
         declared = declared_stype(node)
-        if declared is not None and declared != array.stype:
-            raise StorageTypeError(f"{node.name} was declared {declared}, and the array for it is {array.stype}.",
-                                   hint=f"convert it with tostype({declared!r}), or declare the variable otherwise.")
+        if array.stype == "default" and declared not in (None, "default"):
+            warn_user(f"{node.name} was declared {declared}, and the array for it is dense, so operators on it are dense. "
+                      f"Hint: convert the array with tostype({declared!r}), or declare the variable otherwise.",
+                      StorageFallbackWarning)

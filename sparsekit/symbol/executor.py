@@ -227,7 +227,8 @@ class Executor:
         Parameters
         ----------
         out_grads : NDArray, list or dict of NDArray, optional
-            Gradient at each output; ones by default.  Output layers such as ``SoftmaxOutput`` ignore it.
+            Gradient at each output; ones by default.  Output layers such as ``SoftmaxOutput`` ignore it.  As in MXNet, a
+            list may be longer than that of the outputs.
         is_train : bool
             Whether layers behave as in training.
 
@@ -281,10 +282,10 @@ class Executor:
             if gradient is not None and not isinstance(gradient, NDArray):
                 raise DTypeError(f"out_grads has a {type(gradient).__name__}; inputs must be NDArray.",
                                  hint="make one with mx.nd.array(…).")
-        if len(gradients) != len(names):
+        if len(gradients) < len(names):
             raise ShapeError(f"{len(gradients)} head gradients were given for {len(names)} outputs.",
                              hint=f"they are {', '.join(names)}.")
-        return gradients
+        return gradients[:len(names)]
 
     # other methods
 

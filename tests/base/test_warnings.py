@@ -51,6 +51,8 @@ mx.io.LibSVMIter(data_libsvm="weighted.libsvm", data_shape=(5,), batch_size=2).n
 ---
 mx.init.Xavier()("fc_weight", mx.nd.zeros((2, 3)))  # here
 ---
+mx.sym.negative(mx.sym.Variable("a", stype="csr")).bind(mx.cpu(), [mx.nd.ones((2, 2))])  # here
+---
 mx.gluon.utils.clip_global_norm([mx.nd.array([np.nan])], 1.0)  # here
 ---
 net = mx.gluon.nn.HybridSequential()

@@ -75,6 +75,8 @@ def test_head_gradients():
     executor.backward({"_plus0_output" if "_plus0_output" in executor.output_dict else list(executor.output_dict)[1]:
                        mx.nd.array([2, 2])})
     assert executor.grad_arrays[0].asnumpy().tolist() == [7, 9]  # ones where none is given
+    executor.backward([mx.nd.array([1, 10]), mx.nd.array([100, 1000]), mx.nd.ones(5)])  # MXNet ignores the third
+    assert executor.grad_arrays[0].asnumpy().tolist() == [105, 1070]
     refused(ShapeError, "1 head gradients were given for 2 outputs", executor.backward, mx.nd.ones(2))
     refused(ShapeError, "", executor.backward, [mx.nd.ones(3), mx.nd.ones(3)])
     refused(DTypeError, "inputs must be NDArray", executor.backward, ["x", "y"])

@@ -543,6 +543,8 @@ class Op:
         return call
 
     def _complete(self, attrs: Attrs) -> dict[str, Any]:  # Any: as Attrs
+        if "ctx" in attrs and not self.attrs:  # zeros_like(x, ctx=…): the result is where x is, as in MXNet
+            attrs = {name: value for name, value in attrs.items() if name != "ctx"}
         unknown = [name for name in attrs if name not in self.attrs]
         if unknown:
             raise ArgumentError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))

@@ -12,7 +12,7 @@ from ..io import DataDesc
 from ..kernels import for_device
 from ..ndarray.functions import F
 from ..symbol.attr_text import dtype_of
-from .checks import require
+from .checks import described, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from ..symbol.executor import Executor
     from ..symbol.symbol import Symbol
-    from .types import Batch, Monitor, Requests
+    from .types import Batch, Descriptions, Monitor, Requests
 
 #: Number of batch shapes for which executors are kept, in addition to the shape bound first.
 KEPT = 8
@@ -56,8 +56,8 @@ class DataParallelExecutorGroup:
     contexts : list of Context
     workload : list of float
         Share of the batch of each context.
-    data_shapes, label_shapes : list of DataDesc
-        Descriptions of whole batches; ``label_shapes`` may be None.
+    data_shapes, label_shapes : list of DataDesc or of tuple
+        Descriptions of whole batches, or pairs of a name and a shape; ``label_shapes`` may be None.
     param_names : list of str
     for_training, inputs_need_grad : bool
     shared_group : DataParallelExecutorGroup, optional
@@ -76,8 +76,8 @@ class DataParallelExecutorGroup:
         For each name, one array for each context.
     """
 
-    def __init__(self, symbol: Symbol, contexts: list[Any], workload: Sequence[float], data_shapes: list[DataDesc],
-                 label_shapes: list[DataDesc] | None, param_names: list[str], for_training: bool, inputs_need_grad: bool,
+    def __init__(self, symbol: Symbol, contexts: list[Any], workload: Sequence[float], data_shapes: Descriptions,
+                 label_shapes: Descriptions, param_names: list[str], for_training: bool, inputs_need_grad: bool,
                  shared_group: DataParallelExecutorGroup | None = None, fixed_param_names: Sequence[str] = (),
                  grad_req: Requests = "write", state_names: Sequence[str] = (),
                  group2ctxs: Sequence[dict[str, Context] | None] | None = None) -> None:
@@ -88,10 +88,11 @@ class DataParallelExecutorGroup:
         self.arg_names, self.aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
         self.output_names = symbol.list_outputs()
         self.output_layouts = [DataDesc.get_batch_axis(output.attr("__layout__")) for output in symbol]
-        self.grad_req = self._grad_reqs(grad_req if for_training else "null", [description.name for description in data_shapes])
+        data = described(data_shapes, "data_shapes")
+        self.grad_req = self._grad_reqs(grad_req if for_training else "null", [description.name for description in data])
         self._kept: dict[Any, list[Any]] = {}
         self._labelled = False
-        self._describe(data_shapes, label_shapes)
+        self._describe(data, None if label_shapes is None else described(label_shapes, "label_shapes"))
         self.execs = [self._bind(place, shared_group) for place in range(len(contexts))]
         self._first, self._first_key = self.execs, self._key()
         self._collect()
@@ -185,7 +186,7 @@ class DataParallelExecutorGroup:
         return tuple(tuple((description.name, description.shape) for description in some or [])
                      for some in (self.data_shapes, self.label_shapes))
 
-    def reshape(self, data_shapes: list[DataDesc], label_shapes: list[DataDesc] | None) -> None:
+    def reshape(self, data_shapes: Descriptions, label_shapes: Descriptions) -> None:
         """Change the shapes of batches; the parameters stay the same.
 
         Raises
@@ -195,7 +196,8 @@ class DataParallelExecutorGroup:
         """
         before = self.data_shapes, self.label_shapes
         try:
-            self._describe(data_shapes, label_shapes)
+            self._describe(described(data_shapes, "data_shapes"),
+                           None if label_shapes is None else described(label_shapes, "label_shapes"))
             key = self._key()
             if key == self._first_key:
                 self.execs = self._first

@@ -43,6 +43,17 @@ def test_names_count_within_their_scope():
     assert repr(one) == "Model(\n  (first): Dense(None -> 4, linear)\n  (second): Dense(None -> 2, linear)\n)"
 
 
+def test_programs_with_blocks_of_their_own_make_names_by_mxnet_s_private_scope():
+    from sparsekit.gluon.block import _BlockScope
+
+    with mx.name.NameManager():
+        assert [_BlockScope.create(prefix, None, "hi")[0] for prefix in ("pre_", None, None)] == ["pre_", "hi0_", "hi1_"]
+    block = mx.gluon.nn.Sequential(prefix="net_")
+    with _BlockScope(block):
+        prefix, parameters = _BlockScope.create(None, None, "dense")
+    assert (prefix, parameters.prefix) == ("net_dense0_", "net_dense0_")
+
+
 def test_shared_parameters_are_the_same_ones():
     first = nn.Dense(2, in_units=2, prefix="a_")
     second = nn.Dense(2, in_units=2, prefix="b_", params=first.params)

@@ -414,3 +414,16 @@ def test_head_gradients_are_those_of_an_executor(context):
         np.testing.assert_allclose(mod.get_input_grads()[0].asnumpy(), wanted.repeat(2, axis=1), rtol=1e-5)
     refused(DTypeError, "inputs must be NDArray", mod.backward, [twos, np.ones((4, 3))])
     refused(mx.ShapeError, "1 head gradients", mod.backward, [twos])
+
+
+def test_an_executor_group_takes_pairs_of_names_and_shapes():
+    net = classifier()
+    group = mx.module.executor_group.DataParallelExecutorGroup(
+        net, TWO, [1, 1], [("data", (4, 5))], [("softmax_label", (4,))], ["fc1_weight", "fc1_bias"], for_training=True,
+        inputs_need_grad=True)
+    assert [executor.arg_dict["data"].shape for executor in group.execs] == [(2, 5), (2, 5)]
+    assert group.grad_req == {"data": "write", "fc1_weight": "write", "fc1_bias": "write", "softmax_label": "null"}
+    group.reshape([("data", (6, 5))], [("softmax_label", (6,))])
+    assert [executor.arg_dict["data"].shape for executor in group.execs] == [(3, 5), (3, 5)]
+    group.reshape([("data", (6, 5))], None)
+    assert group.label_shapes is None

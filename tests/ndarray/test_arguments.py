@@ -316,3 +316,13 @@ def test_programs_of_mxnet():
     assert sym.dot(a, b, False, True, None, "d").name == "d"
     refused(mx.MXNetError, "'out' twice", nd.sqrt, x, out, out=x)
     refused(mx.MXNetError, "at most", nd.sqrt, x, None, None, 3)
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse", "csr"])
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like"])
+def test_a_context_beside_an_array_is_passed_over_as_in_mxnet(name, stype):
+    array = mx.nd.array([[1, 0], [0, 2]]).tostype(stype)
+    like = getattr(mx.nd, name)(array, ctx=mx.cpu(1))
+    assert (like.context, like.asnumpy().tolist()) == (mx.cpu(0), [[float(name == "ones_like")] * 2] * 2)
+    with pytest.raises(ArgumentError, match="no argument of"):
+        getattr(mx.nd, name)(array, context=mx.cpu(1))

@@ -11,16 +11,19 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import ParameterError, RowIndexError, UnsupportedError
 from sparsekit.gluon.contrib.estimator import (
+    BatchBegin,
     BatchEnd,
     BatchProcessor,
     CheckpointHandler,
     CSVHandler,
+    EpochBegin,
     EpochEnd,
     Estimator,
     GradientUpdateHandler,
     ProgressHandler,
     TensorBoardHandler,
     TrainBegin,
+    TrainEnd,
     loops,
 )
 from tests.calls import initialized, refused
@@ -318,3 +321,13 @@ def test_a_loss_that_is_no_array_is_named():
     dataset = mx.gluon.data.ArrayDataset(mx.nd.ones((8, 3)), mx.nd.ones((8, 1)))
     with pytest.raises(ParameterError, match="the loss returns must be an array"):
         estimator.fit(mx.gluon.data.DataLoader(dataset, 4), epochs=1)
+
+
+def test_a_fit_of_the_user_s_own_finds_the_handlers_of_each_event():
+    watch, checkpoint = Watch(), CheckpointHandler(".")
+    handlers = [watch, checkpoint, CSVHandler("log.csv")]
+    events = made()._categorize_handlers(handlers)
+    kinds = (TrainBegin, EpochBegin, BatchBegin, BatchEnd, EpochEnd, TrainEnd)  # MXNet's order
+    assert [[handler for handler in handlers if isinstance(handler, kind)] for kind in kinds] == list(events)
+    assert checkpoint in events[0]
+    assert events[1] == []

@@ -25,7 +25,7 @@ from ...trainer import Trainer
 from ...user_python import is_ours, reason_in
 from .batch_processor import BatchProcessor
 from .event_handler import GradientUpdateHandler, LoggingHandler, MetricHandler, StoppingHandler, ValidationHandler
-from .events import BatchEnd, EventHandler, TrainBegin, TrainEnd, listed_handlers
+from .events import BatchBegin, BatchEnd, EpochBegin, EpochEnd, EventHandler, TrainBegin, TrainEnd, listed_handlers
 from .loops import EvaluationLoop, FitLoop, handlers_of
 from .utils import check_handler_metrics, listed_metrics, suggested_metric
 
@@ -263,6 +263,12 @@ class Estimator:
             for handler in both:
                 check_handler_metrics(handler, metrics)
         return sorted(both, key=lambda handler: getattr(handler, "priority", 0))
+
+    @staticmethod
+    def _categorize_handlers(event_handlers: Sequence[EventHandler]) -> tuple[list[Any], ...]:  # Any: handlers of six kinds
+        """The handlers of each event, in MXNet's order, for programs with a ``fit`` of their own."""
+        return tuple(handlers_of(event, event_handlers)
+                     for event in (TrainBegin, EpochBegin, BatchBegin, BatchEnd, EpochEnd, TrainEnd))
 
     # one step
 

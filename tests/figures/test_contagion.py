@@ -162,3 +162,15 @@ def test_many_events_are_a_small_picture_and_a_short_table():
     assert len(figure.html()) < 100_000
     assert len(figure.table.rows) == 200
     assert "20,000 operators" in figure.finding
+
+
+def test_few_small_operators_are_in_the_table_alone_and_more_are_one_block():
+    tiny, large = mx.nd.sparse.csr_matrix(np.eye(3, dtype=np.float32)), recorded_counts()
+    for count, shown in ((3, False), (4, True)):
+        with mx.Profiler() as prof:
+            _ = large + 1
+            for _ in range(count):
+                _ = tiny + 1
+        figure = contagion_figure(prof)
+        assert len(figure.table.rows) == 1 + count
+        assert any(f"{count} more" in mark.title for mark in figure.of(Rect)) is shown

@@ -94,7 +94,7 @@ def test_a_script_that_fails_or_does_not_train(folder, capsys):
     assert fix(["raises.py"]) == 1
     assert capsys.readouterr().err == ('Traceback (most recent call last):\n  File "raises.py", line 3, in <module>\n'
                                        "    raise ValueError('of the script')\nValueError: of the script\n")
-    (folder / "stopped.py").write_text("raise KeyboardInterrupt\n")
+    (folder / "stopped.py").write_text("import sparsekit\nraise KeyboardInterrupt\n")
     assert fix(["stopped.py"]) == 130
     (folder / "idle.py").write_text("x = 1\n")
     with pytest.raises(ProfilerError, match="No step of training"):

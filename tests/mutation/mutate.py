@@ -92,10 +92,6 @@ EQUIVALENT = HERE / "equivalent.json"
 #: Folders that hold no test of these parts, and are not copied.
 NOT_COPIED = ("tests/browser", "tests/mxnet_docs", ".git")
 
-#: Tests that measure time or stop threads: where one fails, it is run without the fault, too.
-SHAKY = ("tests/profiler", "tests/kernels", "tests/faults", "tests/core/test_cost", "tests/core/test_huge",
-         "tests/gluon/test_data", "tests/fixes")
-
 #: Seconds of tests, as measured, that are tried first and second.
 NEAR, WIDE, QUICK = 5.0, 120.0, 15.0
 
@@ -319,7 +315,7 @@ def attempt(copy: Copy, mutant: Mutant, source: str, tests: list[str], limit: fl
                 continue
             last = [line for line in text.splitlines() if line.strip()][-1:]
             return ("killed", (last[0] if last else "pytest died")[:100]) if status not in (0, 5) else ("", "")
-        if test.startswith(SHAKY) and test not in copy.good:
+        if test not in copy.good:
             copy.put(mutant.path, source)
             without, _ = copy.run([test], limit, compiled)
             copy.put(mutant.path, mutant.applied(source))

@@ -416,3 +416,16 @@ def test_head_gradients_are_those_of_an_executor(context):
     refused(mx.ShapeError, "1 head gradients", mod.backward, [twos])
     mod.backward([twos] * 3)  # MXNet ignores the third
     np.testing.assert_allclose(mod.get_input_grads()[0].asnumpy(), np.full((4, 2), 3 * 2 * np.cos(2) + 3 * 4 * 2), rtol=1e-5)
+
+
+def test_a_loss_in_python_gives_its_scores_their_shape_and_its_own_name():
+    loss = mx.mod.PythonLossModule(name="hinge")
+    loss.bind([("data", (4, 6))], [("softmax_label", (4,))])
+    assert loss.output_names == ["hinge_output"]
+    assert loss.output_shapes == [("hinge_output", (4, 6))]
+
+
+def test_a_name_that_mxnets_module_of_that_name_does_not_have_is_an_error_of_ours():
+    from sparsekit.module import module
+
+    refused(mx.UnknownNameError, "did you mean 'Context'", getattr, module, "context")

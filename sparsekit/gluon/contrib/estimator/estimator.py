@@ -227,7 +227,7 @@ class Estimator:
             raise ParameterError("Fit only support exactly one type of iteration, train by number of epochs or number of "
                                  "batches.", hint="give one of epochs= and batches=.")
         self.max_epoch, self.max_batch, self.batch_axis, self._due = epochs, batches, batch_axis, []
-        self._handlers = self._prepared(val_data, event_handlers)
+        self._handlers = self._prepare_default_handlers(val_data, event_handlers)
         self._update = self._fused_update()
         loop = self._loop = FitLoop(self, self._handlers, train_data, batch_axis)
         try:
@@ -242,7 +242,7 @@ class Estimator:
         for last in handlers_of(TrainEnd, self._handlers):
             last.train_end(self)
 
-    def _prepared(self, val_data: DataLoader | None, event_handlers: object) -> list[EventHandler]:
+    def _prepare_default_handlers(self, val_data: DataLoader | None, event_handlers: object) -> list[EventHandler]:
         """The handlers of a run, in their order."""
         defaults: list[tuple[type[EventHandler] | None, Callable[[], EventHandler]]] = [
             (None, lambda: StoppingHandler(self.max_epoch, self.max_batch)), (GradientUpdateHandler, GradientUpdateHandler),

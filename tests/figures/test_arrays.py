@@ -11,7 +11,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.figures import components as parts_module
-from sparsekit.figures.array import array_figure, array_finding, array_html
+from sparsekit.figures.array import array_figure, array_finding, array_html, lattice
 from sparsekit.figures.components import bin_density, entries_from, read_array
 from sparsekit.figures.kit import Line, Rect
 
@@ -110,6 +110,13 @@ def test_an_arrow_leads_from_each_pointer_to_where_its_row_begins():
     svg = figure.svg()
     assert ">empty</text>" in svg
     assert "Of two equal pointers, the first is that of an empty row." in " ".join(figure.notes)
+
+
+def test_the_lines_between_elements_end_with_them():
+    line = lattice(0, 2, 5, 3, 4)  # rows 2 to 4, columns 5 to 8
+    ends = list(zip(line.x, line.y, strict=True))
+    drawn = {(*ends[at], *ends[at + 1]) for at in range(0, len(ends), 3)}
+    assert drawn == {(x, 2, x, 5) for x in range(5, 10)} | {(5, y, 9, y) for y in range(2, 6)}
 
 
 def test_a_stored_value_and_its_cells_have_one_key():

@@ -97,6 +97,12 @@ def test_interleaved_runs_have_a_dot_for_each_block_and_a_bar_for_the_interval()
         assert text in figure.svg()
 
 
+def test_dots_of_many_blocks_share_three_heights_above_the_interval():
+    [dots] = turns_figure([TURNS[0], {**TURNS[1], "ratios": [0.5] * 20}], "many", {}).of(Dots)
+    assert dots.y[:4] == pytest.approx([0.2, 0.3, 0.4, 0.2])
+    assert max(dots.y) == pytest.approx(0.4)
+
+
 def test_odd_runs_are_drawn():
     odd = {**TURNS[1], "name": "<b>", "ratios": [float("nan"), 0, -1, 1e300], "low": 0.0, "high": float("inf"),
            "ratio": float("nan")}  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ParameterError
-from sparsekit.figures.contagion import contagion_figure
+from sparsekit.figures.contagion import MOST, contagion_figure
 from sparsekit.figures.marks import Line, Rect, Text
 
 from .gallery import HOSTILE, drawn
@@ -162,3 +162,25 @@ def test_many_events_are_a_small_picture_and_a_short_table():
     assert len(figure.html()) < 100_000
     assert len(figure.table.rows) == 200
     assert "20,000 operators" in figure.finding
+
+
+def test_few_small_operators_are_in_the_table_alone_and_more_are_one_block():
+    tiny, large = mx.nd.sparse.csr_matrix(np.eye(3, dtype=np.float32)), recorded_counts()
+    for count, shown in ((3, False), (4, True)):
+        with mx.Profiler() as prof:
+            _ = large + 1
+            for _ in range(count):
+                _ = tiny + 1
+        figure = contagion_figure(prof)
+        assert len(figure.table.rows) == 1 + count
+        assert any(f"{count} more" in mark.title for mark in figure.of(Rect)) is shown
+
+
+def test_one_operator_between_the_largest_has_its_own_name():
+    large, smaller = mx.nd.ones((100, 100)), mx.nd.ones((50, 100))
+    with mx.Profiler() as prof:
+        for array in (large, smaller, *[large] * MOST):
+            _ = array * 2
+    titles = [mark.title for mark in contagion_figure(prof).of(Rect)]
+    assert sum(title.startswith("_mul_scalar, forward: 40.0 kB") for title in titles) == 1
+    assert not any("more" in title for title in titles)

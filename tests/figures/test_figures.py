@@ -56,6 +56,20 @@ def test_matplotlib_draws_the_same_rectangles():
     ax.figure.canvas.draw()
 
 
+def test_several_panels_have_ticks_as_small_as_the_picture_has_and_one_has_the_users():
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure as Sheet
+
+    panels = [Panel((0, 2), (0, 1), 80), Panel((0, 2), (0, 1), 80)]
+    axes = [Axis(0, "bottom", "number"), Axis(1, "bottom", "number")]
+    for count in (1, 2):
+        ax = Sheet().subplots()
+        own = ax.xaxis.get_ticklabels()[0].get_fontsize()
+        Figure("Panels", "Two.", panels[:count], axes[:count]).on(ax)
+        inner = ax.child_axes or [ax]
+        assert {label.get_fontsize() for one in inner for label in one.xaxis.get_ticklabels()} == {own if count == 1 else 8.25}
+
+
 def test_a_figure_of_one_panel_is_drawn_on_the_axes_themselves():
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure as Sheet

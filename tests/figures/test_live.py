@@ -8,7 +8,8 @@ import pickle
 import pytest
 
 from sparsekit.base.errors import UnsupportedError
-from sparsekit.figures.interaction import checked
+from sparsekit.figures.interaction import checked, declared
+from sparsekit.figures.kit import Slider
 
 from .gallery import HOSTILE, asking, everything, played
 
@@ -52,6 +53,13 @@ def test_nonsense_from_a_page_is_answered_and_changes_nothing(message):
     live.answer(message)
     assert live.answered == 1
     assert calls[-1] == (None, checked(figure.interaction.inputs, {}))
+
+
+def test_steps_of_a_slider_are_even_unless_factors_are_asked_for():
+    even, factors = declared([Slider("rate", "rate", 0.0, 4.0, 1.0), Slider("size", "size", 1.0, 100.0, 10.0, log=True)])
+    assert even == {"kind": "slider", "name": "rate", "label": "rate", "low": 0.0, "high": 4.0, "value": 1.0, "unit": "number",
+                    "log": False}
+    assert factors["log"]
 
 
 @pytest.mark.parametrize("name", HOSTILE)

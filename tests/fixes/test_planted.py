@@ -55,6 +55,7 @@ def test_a_planted_waste_is_found_patched_and_kept_away(name, tmp_path, monkeypa
     program = f"planted_{list(wasteful.PLANTED).index(name)}"
     fixes = try_fixes(wasteful.load(text, tmp_path / f"{program}.py").step, steps=STEPS)
     assert fixes[remedy].holds
+    assert re.fullmatch(rf"{program}\.py:\d+", fixes[remedy].candidate.where)
     assert fixes.together is not None
     assert not fixes.lines  # the patch has all of it
     before = wasteful.load(text, tmp_path / f"{program}.py")
@@ -87,4 +88,5 @@ def test_one_planted_program_has_each_remedy():
 
     found = {remedy for remedy, _ in wasteful.PLANTED.values()}
     names = {remedy.name for remedy in remedies if "(PyTorch)" not in remedy.name}  # those have tests in torch/
+    assert [remedy.of_torch for remedy in remedies] == ["(PyTorch)" in remedy.name for remedy in remedies]
     assert found | {"lazy optimizer"} == names | {"exact lazy optimizer"}  # on batches that differ, lazy updates change answers

@@ -52,6 +52,8 @@ PLANTED = {
     "dense input": ("csr input kept", HEAD + dense() + "data = batch()\n" + TRAIN.format(data='data.tostype("default")')),
     "scipy made dense": ("csr input kept", HEAD + dense() + "matrix = batch().asscipy()\n"
                          + TRAIN.format(data="mx.nd.array(matrix.toarray())")),
+    "scipy made dense, of a type": ("csr input kept", HEAD + dense() + "matrix = batch().asscipy()\n"
+                                    + TRAIN.format(data='mx.nd.array(matrix.toarray(), mx.cpu(), dtype="float32")')),
     "dense gradient of Dense": ("row-sparse gradient", HEAD + dense() + "data = batch()\n" + TRAIN.format(data="data")),
     "dense gradient of Dense, with momentum": (
         "row-sparse gradient", HEAD + dense("", ', "momentum": 0.9, "wd": 0.01') + "turn = iter([batch() for _ in range(3)])\n"

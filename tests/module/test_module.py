@@ -427,3 +427,16 @@ def test_an_executor_group_takes_pairs_of_names_and_shapes():
     assert [executor.arg_dict["data"].shape for executor in group.execs] == [(3, 5), (3, 5)]
     group.reshape([("data", (6, 5))], None)
     assert group.label_shapes is None
+
+
+def test_a_loss_in_python_gives_its_scores_their_shape_and_its_own_name():
+    loss = mx.mod.PythonLossModule(name="hinge")
+    loss.bind([("data", (4, 6))], [("softmax_label", (4,))])
+    assert loss.output_names == ["hinge_output"]
+    assert loss.output_shapes == [("hinge_output", (4, 6))]
+
+
+def test_a_name_that_mxnets_module_of_that_name_does_not_have_is_an_error_of_ours():
+    from sparsekit.module import module
+
+    refused(mx.UnknownNameError, "did you mean 'Context'", getattr, module, "context")

@@ -42,6 +42,9 @@ _NAMES = {
     "append": "extend", "sum": "prod", "start": "stop", "stop": "start", "first": "last", "last": "first",
 }
 
+#: Functions that end the process, or the group of processes, of a number.
+_ENDING = ("kill", "killpg", "end_group")
+
 
 class Mutant(NamedTuple):
     """One fault: where it is, what kind, and which characters of the file become which."""
@@ -75,7 +78,7 @@ def mutants(path: str, source: str) -> list[Mutant]:
     """Every fault of a file, in the order of its lines.
 
     Left out are docstrings, annotations, imports, formatted strings, ``__all__``, ``__slots__``, what only a type checker
-    reads, and the sample inputs that operators declare for tests.
+    reads, the sample inputs that operators declare for tests, and which process is ended: it would be another one.
     """
     finder = _Finder(path, source)
     finder.visit(ast.parse(source))
@@ -317,6 +320,8 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
+        if ast.unparse(node.func).rpartition(".")[2] in _ENDING:
+            return
         plain = not any(isinstance(a, ast.Starred) for a in node.args)
         for number in range(len(node.args) - 1 if plain else 0):
             args = list(node.args)

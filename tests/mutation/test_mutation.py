@@ -65,6 +65,11 @@ def test_a_fault_that_runs_for_ever_times_out(small, monkeypatch):
     assert verdicts(small, {(8, "x -= 1")})[8, "x -= 1"]["verdict"] == "timed out"
 
 
+def test_which_process_is_ended_is_no_fault_to_plant():
+    faults = mutants("parts.py", "def stopped():\n    end_group(0)\n    os.kill(1 + 1, KILL)\n")
+    assert {(fault.kind, fault.after) for fault in faults} == {("statement dropped", "pass")}
+
+
 def test_the_report_goes_on_where_it_was(small, monkeypatch, capsys):
     (small / "report.json").write_text("{}")
     arguments = ["mutate.py", "--map", str(small / "calls.json"), "--part", "small", "--report", str(small / "report.json")]

@@ -47,7 +47,8 @@ def _array_of_scipy(call: ast.Call) -> bool:
     """Whether a call is ``mx.nd.array(matrix.toarray())``."""
     dense = call.args[0] if call.args else None
     return (named(call) == "array" and isinstance(call.func, ast.Attribute) and isinstance(dense, ast.Call)
-            and named(dense) in _DENSE and isinstance(dense.func, ast.Attribute) and not dense.args)
+            and named(dense) in _DENSE and isinstance(dense.func, ast.Attribute) and not dense.args
+            and not any(isinstance(argument, ast.Starred) for argument in call.args))
 
 
 def _as_csr(source: Source, call: ast.Call) -> str:
@@ -55,7 +56,8 @@ def _as_csr(source: Source, call: ast.Call) -> str:
     assert isinstance(call.func, ast.Attribute)
     assert isinstance(dense, ast.Call)
     assert isinstance(dense.func, ast.Attribute)
-    arguments = [source.text_of(expression) for expression in call.args[1:]]
+    # By name: the second argument of csr_matrix is the shape.
+    arguments = [f"{name}={source.text_of(value)}" for name, value in zip(("ctx", "dtype"), call.args[1:], strict=False)]
     arguments += [f"{keyword.arg}={source.text_of(keyword.value)}" for keyword in call.keywords]
     return f"{source.text_of(call.func.value)}.sparse.csr_matrix({', '.join([source.text_of(dense.func.value), *arguments])})"
 

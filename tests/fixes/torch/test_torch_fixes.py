@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -135,6 +136,7 @@ def test_an_optimizer_that_takes_no_sparse_gradient_refuses_by_its_own_words(tor
 def test_a_wide_layer_on_ones_looks_its_columns_up(torch, planted):
     fixes = try_fixes(planted.hot())
     assert [fix.verdict for fix in fixes.fixes] == ["holds", "holds"]
+    assert all(re.fullmatch(r"planted_torch\.py:\d+", fix.candidate.where) for fix in fixes.fixes)
     assert "F.embedding(token, self.one.weight.t()) + self.one.bias" in fixes.patch
     assert 'F.embedding_bag(tokens, self.several.weight.t(), mode="sum")' in fixes.patch
     assert "hot = F.one_hot" not in "\n".join(line for line in fixes.patch.splitlines() if not line.startswith("-"))

@@ -137,8 +137,8 @@ BY_HAND = SGD.replace("optimizer.zero_grad()", "model.zero_grad()").replace("   
             weight -= 0.1 * weight.grad''').replace("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n", "")
 
 UNSEEDED = SGD.replace("tokens, labels = batch(number)", '''numbers = numpy.random.default_rng()
-    tokens, labels = torch.from_numpy(numbers.integers(0, ROWS, (32, 6))), torch.arange(32) % 3''').replace(
-        "model = Model()", "import numpy\nnumpy.random.seed()\nmodel = Model()")
+    tokens, labels = torch.from_numpy((numbers.integers(0, ROWS, (32, 6)) + shift) % ROWS), torch.arange(32) % 3''').replace(
+        "model = Model()", "import numpy\nshift = numpy.random.randint(ROWS)\nnumpy.random.seed()\nmodel = Model()")
 
 PARAMETERS = '''
 class Graph(nn.Module):

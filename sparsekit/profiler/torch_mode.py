@@ -27,7 +27,7 @@ from .event_buffer import HELD, MARKER
 from .source_location import line_of
 from .torch_gradients import COUNTED, count_rows, is_due, is_mostly_zero, length_of, stored_rows, worth_counting
 from .torch_names import Names, leaves_behind, variable_of
-from .torch_operands import OPERAND, Operands
+from .torch_operands import EINSUM, OPERAND, Operands
 from .torch_operators import ALIKE, CONVERSIONS, LOOK_UPS, MOVED, PRODUCTS, TorchOperator, TorchPlan, remedy_of
 from .torch_twin import TRIED, Subject, as_template, optimizer_of, sparse_way
 
@@ -64,6 +64,10 @@ MOST_KNOWN = 100_000
 
 #: Sequence numbers of nodes from which on they say nothing.
 NO_SEQUENCE = 1 << 40
+
+#: Operators whose factors are looked at, and those that leave a factor as it is: einsum arranges its axes before a product.
+FACTORS = PRODUCTS | {EINSUM}
+VIEWS = MOVED | {"permute", "unsqueeze", "squeeze", "view", "expand"}
 
 #: Sparse layouts: storage type, and the functions that give values, indices and the pointers into them.
 _COMPRESSED = {"sparse_csr": ("csr", "col_indices", "crow_indices"), "sparse_csc": ("csc", "row_indices", "ccol_indices"),
@@ -340,7 +344,7 @@ class Watch:
         if lane == "forward" and (sparse or self._subjects or plan.op.short in LOOK_UPS):
             self._note_use((func, args, kwargs), plan.op.short, sparse, inputs, frame)
         # A closure of an optimizer computes with gradients within the step.
-        if self._counting and (plan.op.short in PRODUCTS or self._operands.sparse) and (
+        if self._counting and (plan.op.short in FACTORS or self._operands.sparse) and (
                 lane == "forward" or (lane == "update" and self.torch.is_grad_enabled())):
             self._note_operands(plan.op.short, args, inputs, frame)
         if plan.op.lane == "convert" or sparse:
@@ -380,13 +384,16 @@ class Watch:
 
     def _note_operands(self, short: str, args: Given, inputs: list[NoteItem], frame: FrameType) -> None:
         """Note what a product multiplies, and what else the program does with a matrix that is mostly zero."""
-        if short not in PRODUCTS:
+        if short not in FACTORS:
             sparse = self._operands.sparse
-            for part in inputs if sparse and short not in MOVED else ():
-                if part[0] is HELD and id(part[1]) in sparse:
-                    sparse[id(part[1])].others.add(short)
+            for part in inputs if sparse and short not in VIEWS else ():
+                known = sparse.get(id(part[1])) if part[0] is HELD else None
+                if known is not None and known.found is not None:
+                    known.found.others.add(short)
             return
-        factors = [factor for factor in args if isinstance(factor, self.torch.Tensor)][-2:]
+        # In inference mode, einsum and a linear layer are operators of their own; the layer has its bias at the end.
+        given = args[1] if short == EINSUM else args[:2] if short == "linear" else args
+        factors = [factor for factor in given if isinstance(factor, self.torch.Tensor)][-2:]
 
         def line() -> str:
             place = hooks.caller(frame)
@@ -682,7 +689,7 @@ class Watch:
         """Note what to write so that gradients and matrices that are mostly zero become sparse, after it was tried on twins."""
         start = time.perf_counter_ns()
         with unseen(self.torch):
-            operands = self._operands.tried()
+            operands = self._operands.tried(self._passes)
         for operand in operands:
             self._recorder.span(OPERAND, "profiler", start, time.perf_counter_ns(), operand)
         for name, subject in self._subjects.items():

@@ -29,7 +29,7 @@ class SparseMatrix(Remedy):
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each matrix: where an attribute holds it, otherwise where a variable does."""
         for operand in zero_operands(look.profile.records):
-            for matrix in self._matrices(look, operand) if operand.way else ():
+            for matrix in self._matrices(look, operand) if operand.kept and operand.way else ():
                 candidates = [self._candidate(operand, *binding) for binding in _bindings(look, matrix, operand.way)]
                 name = look.program.path_of(matrix) or "a matrix"
                 if candidates:

@@ -22,6 +22,9 @@ SMALL = 4096
 #: Characters of the longer bar.
 WIDTH = 40
 
+#: What is said of a gradient for which there is no remedy.
+_REFUSED = "PyTorch takes no sparse gradient here"
+
 #: Rules whose event makes a dense array of a sparse one.
 _RULES = ("became_dense", "dense_by_nature", "masked_product")
 
@@ -84,13 +87,20 @@ def nothing_to_see(profile: Profile) -> str:
             f"multiplied was {format_percent(1 - MOST_STORED)} zero.")
 
 
+def refused_gradients(profile: Profile) -> list[str]:
+    """Of each gradient that is dense and mostly zero, and that PyTorch takes no sparse one for: how large, why, and what else."""
+    return [f"{look.what[0].upper()}{look.what[1:]} is dense: {format_bytes(look.bytes)}, where {format_bytes(look.needed)} would "
+            f"do. {look.remedy}" for look in _gradients(profile, [record for record in profile.records if is_torch(record)])
+            if look.remedy.startswith(_REFUSED)]
+
+
 def _gradients(profile: Profile, operators: list[Record]) -> list[FirstLook]:
     tried = {record["attrs"].get("parameter"): record["attrs"] for record in profile.records if record["name"] == TRIED}
     looks = []
     for gradient in counted_rows(profile.records):
         if gradient.mostly_zero and gradient.bytes - gradient.as_rows > SMALL:
             told = tried.get(gradient.parameter, {})
-            remedy = str(told.get("way") or f"PyTorch takes no sparse gradient here: {told.get('why') or 'none was tried'}.")
+            remedy = str(told.get("way") or f"{_REFUSED}: {told.get('why') or 'none was tried'}.")
             rows = f"{format_count(gradient.most)} of {format_count(gradient.length)} {gradient.axis}"
             name = f"the gradient of {gradient.parameter}, with values in {rows},"
             looks.append(FirstLook(name, _line_of(operators, gradient.parameter), gradient.bytes, gradient.as_rows,

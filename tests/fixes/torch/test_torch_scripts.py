@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import io
+import re
 import subprocess
 from pathlib import Path
 
@@ -349,6 +351,10 @@ def test_a_fix_that_grows_or_that_pytorch_refuses_is_refused(fix, tmp_path):
     _, printed = fix(SGD.replace("    optimizer.step", clipped))
     assert "refused" in printed.out
     assert "linalg_vector_norm" in printed.out
+    assert ".." not in printed.out
+    (left,) = re.findall("Left as it is: (.*)", printed.out)
+    assert re.match(r"The gradient of \S+, with values in .* rows, is dense: .* PyTorch takes no sparse gradient here: ", left)
+    assert ("nn.utils.clip_grads_with_norm_" in left) == hasattr(importlib.import_module("torch.nn.utils"), "get_total_norm")
     assert not (tmp_path / "train.patch").exists()
 
 
@@ -363,6 +369,16 @@ def test_a_fix_that_fails_after_many_steps_is_refused(fix, tmp_path, line, words
     assert "refused" in printed.out
     assert words in printed.out
     assert not (tmp_path / "train.patch").exists()
+
+
+def test_a_matrix_that_einsum_multiplies_is_left_with_what_to_write_and_without_an_empty_table(fix):
+    text = GRAPH.format(holds="", read="adjacency")
+    for product, factors in (("adjacency @ self.second(", "self.second("), ("torch.mm(adjacency, ", "")):
+        assert product in text
+        text = text.replace(product, f'torch.einsum("ij,jk->ik", adjacency, {factors}')
+    _, printed = fix(text.replace("self.first(things))))", "self.first(things)))))"))
+    assert printed.out.startswith("Nothing to fix: no remedy applies.\nLeft as it is: A dense matrix of 600×600, ")
+    assert "torch.einsum and products with a batch of matrices refuse it: write them as matrix @ other" in printed.out
 
 
 def test_a_fix_that_holds_was_compared_to_the_end_of_the_script(fix):

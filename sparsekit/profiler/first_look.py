@@ -13,6 +13,7 @@ from .torch_twin import TRIED
 
 if TYPE_CHECKING:
     from .profile import Profile
+    from .torch_gradients import CountedRows
     from .torch_operands import ZeroOperand
     from .types import ArrayRecord, Record
 
@@ -87,11 +88,18 @@ def nothing_to_see(profile: Profile) -> str:
             f"multiplied was {format_percent(1 - MOST_STORED)} zero.")
 
 
-def refused_gradients(profile: Profile) -> list[str]:
-    """Of each gradient that is dense and mostly zero, and that PyTorch takes no sparse one for: how large, why, and what else."""
-    return [f"{look.what[0].upper()}{look.what[1:]} is dense: {format_bytes(look.bytes)}, where {format_bytes(look.needed)} would "
-            f"do. {look.remedy}" for look in _gradients(profile, [record for record in profile.records if is_torch(record)])
-            if look.remedy.startswith(_REFUSED)]
+def left_dense(profile: Profile, everything: bool) -> list[str]:
+    """What is dense and need not be, and that no fix is tried for: how large, and why, or what to write by hand.
+
+    ``everything`` says that no fix was tried at all: the largest such thing is told of, and not only gradients for which PyTorch
+    takes no sparse ones.
+    """
+    looks = [look for look in _gradients(profile, [record for record in profile.records if is_torch(record)])
+             if look.remedy.startswith(_REFUSED)]
+    largest = None if looks or not everything else first_look(profile)
+    return [look.what[0].upper() + look.what[1:] + f" is dense{f' ({look.line})' if look.line else ''}: "
+            f"{format_bytes(look.bytes)}, where {format_bytes(look.needed)} would do. {look.remedy}"
+            for look in [*looks, *([largest] if largest else [])]]
 
 
 def _gradients(profile: Profile, operators: list[Record]) -> list[FirstLook]:
@@ -103,20 +111,22 @@ def _gradients(profile: Profile, operators: list[Record]) -> list[FirstLook]:
             remedy = str(told.get("way") or f"{_REFUSED}: {told.get('why') or 'none was tried'}.")
             rows = f"{format_count(gradient.most)} of {format_count(gradient.length)} {gradient.axis}"
             name = f"the gradient of {gradient.parameter}, with values in {rows},"
-            looks.append(FirstLook(name, _line_of(operators, gradient.parameter), gradient.bytes, gradient.as_rows,
+            looks.append(FirstLook(name, _line_of(operators, gradient), gradient.bytes, gradient.as_rows,
                                    *_shares_of_gradient(operators, list(gradient.shape), gradient.parameter), remedy))
     return looks
 
 
-def _line_of(operators: list[Record], parameter: str) -> str:
+def _line_of(operators: list[Record], gradient: CountedRows) -> str:
     """The line that computes with a parameter: of its layer, or else the first that reads it; what fills it is no use of it."""
-    layer = parameter.rpartition(".")[0]
+    layer = gradient.parameter.rpartition(".")[0]
     forward = [call for call in operators if call["lane"] == "forward" and call["line"]]
     of_layer = (call["line"] for call in forward if layer and call["layer"] == layer)
     reading = (call["line"] for call in forward if not call["name"].endswith("_")
                and call["name"].rpartition("::")[2] not in ALIKE
-               and any(array.get("owner") == parameter and array.get("role") == "parameter" for array in call["inputs"]))
-    return next(of_layer, "") or next(reading, "")
+               and any(array.get("owner") == gradient.parameter and array.get("role") == "parameter" for array in call["inputs"]))
+    node = gradient.event["attrs"].get("node")
+    of_node = (call["line"] for call in operators if call["line"] and node is not None and call["node"] == node)
+    return next(of_layer, "") or next(reading, "") or next(of_node, "")
 
 
 def _conversions(profile: Profile, operators: list[Record]) -> list[FirstLook]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..base.errors import ProfilerError
+from ..base.formatting import format_count
 from ..base.optional import optional_import, whole_import
 from ..core import hooks
 from .event_buffer import HELD, MARKER
@@ -28,8 +29,8 @@ from .source_location import line_of
 from .torch_gradients import COUNTED, count_rows, is_due, is_mostly_zero, length_of, stored_rows, worth_counting
 from .torch_names import Names, leaves_behind, variable_of
 from .torch_operands import EINSUM, OPERAND, Operands
-from .torch_operators import ALIKE, CONVERSIONS, LOOK_UPS, MOVED, PRODUCTS, TorchOperator, TorchPlan, remedy_of
-from .torch_twin import TRIED, Subject, as_template, optimizer_of, sparse_way
+from .torch_operators import ALIKE, CONVERSIONS, LOOK_UP_GRADIENTS, LOOK_UPS, MOVED, PRODUCTS, TorchOperator, TorchPlan, remedy_of
+from .torch_twin import TRIED, Subject, as_template, optimizer_of, returned_way, sparse_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -204,6 +205,15 @@ class _Parts:
         return "coo", shape, [data, numbers], None
 
 
+class _Returned:
+    """Gradients of one shape that backward passes wrote for a table: its name, and what was counted of them."""
+
+    def __init__(self, name: str, parameter: TorchReference, node: int | None, dtype: TorchType, device: Torch) -> None:
+        self.name, self.parameter, self.node, self.dtype, self.device = name, parameter, node, dtype, device
+        self.times = self.counted = self.rows = self.spent = 0
+        self.held = self.told = False
+
+
 class Watch:
     """Watches the PyTorch programs of a thread, for a recorder.
 
@@ -249,6 +259,8 @@ class Watch:
         self._held: dict[int, tuple[Torch, str]] = {}
         # Tensors of no module and no optimizer that the latest pass that was looked at has given gradients.
         self._leaves: list[TorchReference] = []
+        # By shape: what the backward passes wrote for tables whose rows were looked up; gradients that .grad holds leave it.
+        self._returned: dict[tuple[int, ...], _Returned] = {}
         self._operands = Operands(torch, functools.partial(unseen, torch))
         self._threads = 0
         self.process = os.getpid()
@@ -283,6 +295,7 @@ class Watch:
             self._safely(self._after_backward)
         self._safely(self._see_leaves)
         self._safely(self._try_twins)
+        self._safely(self._tell_returned)
         if self.failed:
             self._recorder.mark(MARKER, f"not recorded: {self.failed} operators that could not be described", None)
             self.failed = 0
@@ -347,6 +360,8 @@ class Watch:
         if self._counting and (plan.op.short in FACTORS or self._operands.sparse) and (
                 lane == "forward" or (lane == "update" and self.torch.is_grad_enabled())):
             self._note_operands(plan.op.short, args, inputs, frame)
+        if lane == "backward" and self._counting and plan.op.short in LOOK_UP_GRADIENTS:
+            self._note_returned(result, node)
         if plan.op.lane == "convert" or sparse:
             kind = self._became(plan.op.short, lane, frame, inputs, outputs)
             plan = self._plan(func, kind)
@@ -401,6 +416,59 @@ class Watch:
         for number, factor in enumerate(factors):
             if factor.layout is self.torch.strided and self.parts.is_plain(factor) and not factor.is_meta:
                 self._operands.multiplied(factor, self.parts.memory(factor)[0], self._passes, number == 0, line)
+
+    def _note_returned(self, gradient: TorchTensor, node: int | None) -> None:
+        """Count the rows of the gradient of a table, which ``torch.autograd.grad`` may return to the program."""
+        if not (isinstance(gradient, self.torch.Tensor) and self.parts.is_plain(gradient)
+                and gradient.layout is self.torch.strided and gradient.dim() == 2 and worth_counting(gradient)):
+            return
+        following = self._graph_node().next_functions
+        table = getattr(following[0][0], "variable", None) if following else None
+        if table is None:
+            return  # the gradient of what was computed goes on to other nodes
+        shape = tuple(gradient.shape)
+        returned = self._returned.get(shape)
+        if returned is None:
+            returned = self._returned[shape] = _Returned(self._name_of_table(table), weakref.ref(table), node, gradient.dtype,
+                                                         gradient.device)
+        if returned.held:
+            return
+        returned.times += 1
+        if is_due(returned.times):
+            start = time.perf_counter_ns()
+            with self._at_work(), unseen(self.torch):
+                axis, rows = count_rows(gradient)
+            if axis == "rows":
+                returned.rows = max(returned.rows, rows)
+                returned.counted, returned.spent = returned.counted + 1, returned.spent + time.perf_counter_ns() - start
+        if returned.times > 1:
+            self._assign(gradient, "gradient", returned.name)
+
+    def _name_of_table(self, table: TorchTensor) -> str:
+        """The name of a parameter; words for one that has none, as torch.func makes them for each call."""
+        known = self.names.parameters[id(table)][1] if self.names.knows(table) else ""
+        return known or f"a table of {' × '.join(map(format_count, table.shape))}"
+
+    def _tell_returned(self) -> None:
+        """Note the gradients of tables that were in no ``.grad``, and what to write so that they are sparse."""
+        for shape, returned in self._returned.items():
+            if returned.held or returned.told or not returned.counted:
+                continue
+            returned.told, start = True, time.perf_counter_ns()
+            parameter = returned.parameter()
+            subject = (Subject(shape, returned.dtype, returned.device, "rows", "rows", None, {})
+                       if parameter is None or not self.names.knows(parameter) else self._subject(parameter, returned.name, "rows"))
+            self._recorder.span(COUNTED, "profiler", start, start + returned.spent, {
+                "parameter": returned.name, "module": "" if parameter is None else self.names.kind(parameter),
+                "layout": "default", "axis": "rows", "rows": returned.rows, "shape": list(shape),
+                "size": shape[0] * shape[1] * returned.dtype.itemsize, "stored": 0, "pass": returned.times,
+                "node": returned.node})
+            if is_mostly_zero("default", returned.rows, shape[0]):
+                start = time.perf_counter_ns()
+                with unseen(self.torch):
+                    way, why = returned_way(self.torch, subject)
+                self._recorder.span(TRIED, "profiler", start, time.perf_counter_ns(), {
+                    "parameter": returned.name, "way": way, "why": why})
 
     def _owner_of(self, tensor: TorchTensor) -> str:
         """The parameter whose gradient a tensor is, or an empty text."""
@@ -646,6 +714,9 @@ class Watch:
         """Say which memory holds the gradient of a parameter, and count its rows if it is time; once in each pass."""
         number = self._passes + self._backward  # an optimizer may take gradients before the pass has ended
         if parameter.is_leaf and parameter.grad is not None:
+            returned = self._returned.get(tuple(parameter.shape)) if self._returned else None
+            if returned is not None:
+                returned.held = True
             self._assign(parameter.grad, "gradient", name)
             if self._counting and self._latest.get(name) != number:
                 self._latest[name], seen = number, self._gradients.get(name, 0) + 1

@@ -139,6 +139,17 @@ def sparse_way(torch: Torch, subject: Subject, optimizer: Optimizer | None, uses
     return "", reasons[0] + _in_the_way(torch, subject, layer, optimizer, uses)
 
 
+def returned_way(torch: Torch, subject: Subject) -> tuple[str, str]:
+    """What to write so that ``torch.autograd.grad`` and ``torch.func.grad`` return a sparse gradient; or why there is none."""
+    words, layer, code = _layer(torch, subject)
+    if layer is None:
+        return "", "no layer of PyTorch that has a sparse gradient reads it as this program does"
+    # The plainest update stands for the program's own.
+    why = _refusal(torch, subject, layer, (torch.optim.SGD, {"lr": 0.1}), [])
+    return ("" if why else f"{words} {code}. torch.autograd.grad and torch.func.grad then return a sparse gradient, which an "
+                           "update such as weight - rate * gradient takes."), why
+
+
 def _in_the_way(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> str:
     """Without which option PyTorch would take a sparse gradient, as the end of a sentence; empty if it is none of some."""
     kind, options = optimizer

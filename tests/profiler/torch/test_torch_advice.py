@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 
@@ -335,6 +336,65 @@ def test_gradients_of_one_shape_share_what_is_moved_and_have_the_line_that_reads
     lines = inspect.getsource(inspect.getmodule(inspect.currentframe())).splitlines()
     assert first.line == f"test_torch_advice.py:{next(number for number, line in enumerate(lines, 1) if '# the line of' in line)}"
     assert 0.4 < first.moved < 0.51
+
+
+def by_autograd(torch, table, look, steps):
+    for step in range(steps):
+        (gradient,) = torch.autograd.grad(look(table, torch.arange(step, step + 5)), [table])
+        with torch.no_grad():
+            table -= 0.1 * gradient
+
+
+def by_func(torch, table, look, steps):
+    table = table.detach()
+    for step in range(steps):
+        table = table - 0.1 * torch.func.grad(look)(table, torch.arange(step, step + 5))
+
+
+@pytest.mark.parametrize("train", [by_autograd, by_func])
+@pytest.mark.parametrize("look", [lambda table, numbers: functional().embedding(numbers, table).sum(),
+                                  lambda table, numbers: table[numbers].square().sum()], ids=["embedding", "index"])
+def test_the_gradient_of_a_table_that_is_returned_is_counted_and_what_is_advised_runs(torch, train, look):
+    table = torch.rand(ROWS, WIDTH, requires_grad=True)
+    with mx.Profiler(torch=True) as prof:
+        train(torch, table, look, 3)
+    (row,) = prof.table(of="gradients").rows
+    assert (row["most"], row["shape"], row["passes"]) == (5, (ROWS, WIDTH), 3)
+    first = first_look(prof)
+    assert (first.bytes, first.needed) == (ROWS * WIDTH * 4, 5 * (WIDTH * 4 + 8))
+    assert first.line.startswith("test_torch_advice.py:")
+    assert 0.2 < first.moved < 1
+    assert first.remedy.startswith("Look its rows up with torch.nn.functional.embedding(numbers, weight, sparse=True). ")
+    before = table.detach().clone()
+    for weight, sparse in ((before.clone().requires_grad_(), True), (before.clone().requires_grad_(), False)):
+        def advised(weight, numbers, sparse=sparse):
+            return torch.nn.functional.embedding(numbers, weight, sparse=sparse).square().sum()
+        by_func(torch, weight, advised, 2)
+        by_autograd(torch, weight, advised, 2)
+        table = weight if sparse else table
+    torch.testing.assert_close(table, weight)
+
+
+def functional():
+    """``torch.nn.functional``, imported when PyTorch is there."""
+    return importlib.import_module("torch.nn.functional")
+
+
+def test_rows_of_what_was_computed_and_gradients_in_grad_are_not_told_as_returned(torch):
+    weight, data = torch.rand(8, 8, requires_grad=True), torch.rand(ROWS, 8)
+    layer = torch.nn.Embedding(ROWS, WIDTH, sparse=True)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(3):
+            ((data @ weight)[:5][torch.arange(3)].sum() + (data @ weight)[torch.arange(3)].sum()).backward()
+            torch.autograd.grad(layer(torch.arange(4)).sum(), [layer.weight])
+    assert prof.table(of="gradients").rows == []
+    assert first_look(prof) is None
+    dense = torch.nn.Embedding(ROWS, WIDTH)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(3):
+            dense(torch.arange(4)).sum().backward()
+    (row,) = prof.table(of="gradients").rows
+    assert row["times"] == 2
 
 
 def test_the_line_of_code_that_torch_fx_made_is_that_of_the_program(torch):

@@ -208,8 +208,9 @@ class _Parts:
 class _Returned:
     """Gradients of one shape that backward passes wrote for a table: its name, and what was counted of them."""
 
-    def __init__(self, name: str, parameter: TorchReference, node: int | None, dtype: TorchType, device: Torch) -> None:
-        self.name, self.parameter, self.node, self.dtype, self.device = name, parameter, node, dtype, device
+    def __init__(self, name: str, parameter: TorchReference, read: str, node: int | None, gradient: TorchTensor) -> None:
+        self.name, self.parameter, self.read, self.node = name, parameter, read, node
+        self.dtype, self.device = gradient.dtype, gradient.device
         self.times = self.counted = self.rows = self.spent = 0
         self.held = self.told = False
 
@@ -361,7 +362,7 @@ class Watch:
                 lane == "forward" or (lane == "update" and self.torch.is_grad_enabled())):
             self._note_operands(plan.op.short, args, inputs, frame)
         if lane == "backward" and self._counting and plan.op.short in LOOK_UP_GRADIENTS:
-            self._note_returned(result, node)
+            self._note_returned(result, _way_of_look_up(plan.op.short, args), node)
         if plan.op.lane == "convert" or sparse:
             kind = self._became(plan.op.short, lane, frame, inputs, outputs)
             plan = self._plan(func, kind)
@@ -409,15 +410,12 @@ class Watch:
         # In inference mode, einsum and a linear layer are operators of their own; the layer has its bias at the end.
         given = args[1] if short == EINSUM else args[:2] if short == "linear" else args
         factors = [factor for factor in given if isinstance(factor, self.torch.Tensor)][-2:]
-
-        def line() -> str:
-            place = hooks.caller(frame)
-            return line_of(*place) if place else ""
+        place = hooks.caller(frame)
         for number, factor in enumerate(factors):
             if factor.layout is self.torch.strided and self.parts.is_plain(factor) and not factor.is_meta:
-                self._operands.multiplied(factor, self.parts.memory(factor)[0], self._passes, number == 0, line)
+                self._operands.multiplied(factor, self.parts.memory(factor)[0], self._passes, number == 0, place)
 
-    def _note_returned(self, gradient: TorchTensor, node: int | None) -> None:
+    def _note_returned(self, gradient: TorchTensor, read: str, node: int | None) -> None:
         """Count the rows of the gradient of a table, which ``torch.autograd.grad`` may return to the program."""
         if not (isinstance(gradient, self.torch.Tensor) and self.parts.is_plain(gradient)
                 and gradient.layout is self.torch.strided and gradient.dim() == 2 and worth_counting(gradient)):
@@ -429,8 +427,7 @@ class Watch:
         shape = tuple(gradient.shape)
         returned = self._returned.get(shape)
         if returned is None:
-            returned = self._returned[shape] = _Returned(self._name_of_table(table), weakref.ref(table), node, gradient.dtype,
-                                                         gradient.device)
+            returned = self._returned[shape] = _Returned(self._name_of_table(table), weakref.ref(table), read, node, gradient)
         if returned.held:
             return
         returned.times += 1
@@ -456,8 +453,10 @@ class Watch:
                 continue
             returned.told, start = True, time.perf_counter_ns()
             parameter = returned.parameter()
-            subject = (Subject(shape, returned.dtype, returned.device, "rows", "rows", None, {})
-                       if parameter is None or not self.names.knows(parameter) else self._subject(parameter, returned.name, "rows"))
+            owner = self.names.modules.get(returned.name, lambda: None)()
+            subject = Subject(shape, returned.dtype, returned.device, "rows", returned.read, None, {})
+            if parameter is not None and owner is not None:
+                subject = Subject.of(self.torch, parameter, owner, "rows", returned.read)
             self._recorder.span(COUNTED, "profiler", start, start + returned.spent, {
                 "parameter": returned.name, "module": "" if parameter is None else self.names.kind(parameter),
                 "layout": "default", "axis": "rows", "rows": returned.rows, "shape": list(shape),
@@ -828,6 +827,14 @@ def _is_users(frame: FrameType) -> bool:
     """Whether a frame is the user's own, and not PyTorch's."""
     place = hooks.caller(frame)
     return place is not None and place[0] is frame.f_code
+
+
+def _way_of_look_up(short: str, args: Given) -> str:
+    """How a table was read, from the operator that writes its gradient, as ``Subject.read`` says it."""
+    if not short.startswith("_embedding_bag"):
+        return "rows"
+    by_frequency, mode = args[7:9] if short == "_embedding_bag_backward" else args[6:8]
+    return "bags" if mode < 2 and not by_frequency else "largest of rows"
 
 
 def _contains(root: TorchModule, module: TorchModule) -> bool:

@@ -1,20 +1,25 @@
-"""Dense matrices that a PyTorch program multiplies, and that are mostly zero: an adjacency matrix, or batches of counted words."""
+"""Dense matrices that a PyTorch program multiplies, and that are mostly zero: an adjacency matrix, batches of counted words."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from .source_location import line_of
 from .torch_gradients import is_due
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
+    from types import CodeType
 
     from ..base.types import JSON
-    from .torch_types import Torch, TorchReference, TorchTensor, TorchType
+    from .torch_types import Torch, TorchReference, TorchTensor
     from .types import Record
+
+    #: Code of the program, and an instruction of it.
+    Place: TypeAlias = tuple[CodeType, int]
 
 #: Functions whose factors are looked at, and that take no sparse tensor.
 EINSUM = "einsum"
@@ -95,7 +100,7 @@ class _Known:
         self.found: _Found | None = None
 
 
-class _Place:
+class _Factor:
     """A factor of a product on a line: how many matrices it was, the latest of them, and the fullest that was counted."""
 
     def __init__(self) -> None:
@@ -126,11 +131,11 @@ class Operands:
     def __init__(self, torch: Torch, unseen: Callable[[], AbstractContextManager[None]]) -> None:
         self._torch, self._unseen = torch, unseen
         self._known: dict[int, _Known] = {}
-        self._places: dict[tuple[str, bool, int], _Place] = {}
+        self._factors: dict[tuple[Place | None, bool, int], _Factor] = {}
         self.sparse: dict[int, _Known] = {}
 
     def multiplied(self, tensor: TorchTensor, held: TorchReference, passes: int, left: bool,
-                   line: Callable[[], str]) -> None:
+                   place: Place | None) -> None:
         """A product has read a dense matrix, after ``passes`` backward passes."""
         matrix = tensor
         if tensor.dim() == 3 and tensor.untyped_storage().nbytes() == math.prod(tensor.shape[1:]) * tensor.element_size():
@@ -139,7 +144,7 @@ class Operands:
         size = matrix.numel() * matrix.element_size()
         if matrix.dim() != 2 or size < SMALLEST or tensor.requires_grad or not tensor.is_floating_point():
             return
-        self._on_line(tensor, matrix, held, left, line())
+        self._on_line(tensor, matrix, held, left, place)
         if tensor.is_inference():
             return  # nothing tells whether it was written to
         known = self._known.get(id(held))
@@ -153,27 +158,28 @@ class Operands:
             known.found.left = known.found.left and left
         elif 0 <= known.passes < passes and tensor.untyped_storage().nbytes() == size:
             known.passes = -1  # it is counted once
-            known.found = self._counted(tensor, matrix, left, line())
+            known.found = self._counted(tensor, matrix, left, place)
             if known.found is not None:
                 self.sparse[id(held)] = known
 
-    def _on_line(self, tensor: TorchTensor, matrix: TorchTensor, held: TorchReference, left: bool, line: str) -> None:
+    def _on_line(self, tensor: TorchTensor, matrix: TorchTensor, held: TorchReference, left: bool, place: Place | None) -> None:
         """Count some of the matrices that a line multiplies."""
-        place = self._places.setdefault((line, left, matrix.shape[1 if left else 0]), _Place())
-        place.times += 1
-        if place.held is held or place.full:
+        factor = self._factors.setdefault((place, left, matrix.shape[1 if left else 0]), _Factor())
+        factor.times += 1
+        if factor.held is held or factor.full:
             return
-        place.held, place.made = held, place.made + 1
-        if is_due(place.made):
-            found = self._counted(tensor, matrix, left, line)
-            place.full = found is None
-            if found is not None and (place.found is None or found.stored > place.found.stored):
-                place.found = found
+        factor.held, factor.made = held, factor.made + 1
+        if is_due(factor.made):
+            found = self._counted(tensor, matrix, left, place)
+            factor.full = found is None
+            if found is not None and (factor.found is None or found.stored > factor.found.stored):
+                factor.found = found
 
-    def _counted(self, tensor: TorchTensor, matrix: TorchTensor, left: bool, line: str) -> _Found | None:
+    def _counted(self, tensor: TorchTensor, matrix: TorchTensor, left: bool, place: Place | None) -> _Found | None:
         """What is found of a matrix if few of its values are other than zero, and some are."""
         with self._unseen():
             stored = int(self._torch.count_nonzero(matrix))
+        line = line_of(*place) if place else ""
         return _Found(tensor, matrix, left, line, stored) if 0 < stored <= MOST_STORED * matrix.numel() else None
 
     def tried(self, passes: int) -> list[dict[str, JSON]]:
@@ -181,12 +187,12 @@ class Operands:
         told = [self._told(known.found, True, 1) for known in self.sparse.values()
                 if known.found is not None and not known.found.told]
         lines = {known.found.line for known in self.sparse.values() if known.found is not None}
-        for place in self._places.values():
+        for factor in self._factors.values():
             # Of a training, what a line has always multiplied is kept, and told of above if it may be sparse.
-            if place.found is not None and not (place.full or place.found.told or place.found.line in lines) and (
-                    place.made > 1 or not passes):
-                place.found.times = place.times
-                told.append(self._told(place.found, False, place.made))
+            if factor.found is not None and not (factor.full or factor.found.told or factor.found.line in lines) and (
+                    factor.made > 1 or not passes):
+                factor.found.times = factor.times
+                told.append(self._told(factor.found, False, factor.made))
         return told
 
     def _told(self, found: _Found, kept: bool, made: int) -> dict[str, JSON]:

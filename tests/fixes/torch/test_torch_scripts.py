@@ -353,9 +353,10 @@ def test_a_fix_that_grows_or_that_pytorch_refuses_is_refused(fix, tmp_path):
     assert "linalg_vector_norm" in printed.out
     assert ".." not in printed.out
     (left,) = re.findall("Left as it is: (.*)", printed.out)
-    assert re.match(r"The gradient of \S+, with values in .* rows, is dense \(train.py:\d+\): .* PyTorch takes no sparse gradient here: ",
-                    left)
-    assert ("nn.utils.clip_grads_with_norm_" in left) == hasattr(importlib.import_module("torch.nn.utils"), "get_total_norm")
+    assert re.match(r"The gradient of \S+, with values in .* rows, is dense \(train.py:\d+\): ", left)
+    assert "PyTorch takes no sparse gradient here: " in left
+    utils = importlib.import_module("torch.nn.utils")
+    assert ("nn.utils.clip_grads_with_norm_" in left) == hasattr(utils, "get_total_norm")
     assert not (tmp_path / "train.patch").exists()
 
 
@@ -387,8 +388,8 @@ def test_batches_for_which_there_is_no_fix_are_told_of(fix):
         "prediction = model(tokens)", "prediction = model(torch.zeros(32, 600).scatter_(1, tokens % 600, 1.0))").replace(
         "cross_entropy(prediction, labels)", "cross_entropy(prediction, labels % 2)")
     _, printed = fix(text)
-    assert re.search(r"Left as it is: A matrix of 32 × 600 with \d+ values that are not zero, one of \d+ that this line multiplies, "
-                     r"is dense \(train.py:\d+\): 76.8 kB, where .* Make it with torch.sparse_csr_tensor", printed.out)
+    assert re.search(r"Left as it is: A matrix of 32 × 600 with \d+ values that are not zero, one of \d+ that this line "
+                     r"multiplies, is dense \(train.py:\d+\): 76.8 kB, .* Make it with torch.sparse_csr_tensor", printed.out)
 
 
 def test_a_fix_that_holds_was_compared_to_the_end_of_the_script(fix):

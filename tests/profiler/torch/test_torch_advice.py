@@ -389,6 +389,11 @@ def test_rows_of_what_was_computed_and_gradients_in_grad_are_not_told_as_returne
             torch.autograd.grad(layer(torch.arange(4)).sum(), [layer.weight])
     assert prof.table(of="gradients").rows == []
     assert first_look(prof) is None
+    for mode, advised in (("sum", "functional.embedding_bag(numbers, weight, sparse=True)"), ("max", "no layer of PyTorch")):
+        table = torch.rand(ROWS, WIDTH, requires_grad=True)
+        with mx.Profiler(torch=True) as prof:
+            torch.autograd.grad(functional().embedding_bag(torch.arange(6).reshape(2, 3), table, mode=mode).sum(), [table])
+        assert advised in first_look(prof).remedy
     dense = torch.nn.Embedding(ROWS, WIDTH)
     with mx.Profiler(torch=True) as prof:
         for _ in range(3):

@@ -70,6 +70,7 @@ def test_a_picture_stands_before_the_first_section(path):
     assert "picture" in cells[0].source, "the text says what the picture shows"
 
 
+@pytest.mark.compiled  # numpy's kernels take loops of scipy
 def test_the_first_picture_of_the_course_is_little_work():
     cell = next(cell for cell in opening(ROOT / "notebooks" / "00_start_here.ipynb") if pictures(cell))
     program, last = cell.source.rsplit("\n", 1)

@@ -193,6 +193,7 @@ def arrays_of(twin):
     return found
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("error", [AttributeError, AssertionError, KeyError, TypeError])
 def test_a_fault_of_the_library_while_a_step_is_compiled_looks_like_one(monkeypatch, error):
     """It does not become a reason why the step runs operator by operator."""

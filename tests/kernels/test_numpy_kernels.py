@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sparsekit.base import environment
+from sparsekit.base.written import written
 from sparsekit.io.libsvm_reader import LibSVMReader, _functions, _Scratch
 from sparsekit.kernels import FILES, host_file, kernels_of
 from sparsekit.kernels.cpu import libsvm_read as compiled_reader
@@ -263,6 +264,43 @@ def test_long_arrays_take_several_blocks():
     rows = np.sort(at.rng.permutation(9000)[:5000])
     states = [abs(at.dense(9000, 7)) for _ in range(2)]
     compare("adam_step", [at.dense(9000, 7), at.dense(5000, 7), rows, 1, at.numbers(), *states])
+
+
+@pytest.mark.parametrize("update", ["update_rows", "update_dense"])
+def test_an_interrupt_at_any_line_of_an_update_leaves_all_arrays_moved_or_none(update):
+    """And the mark that says whether they are is right."""
+
+    def trace(frame, event, _):
+        nonlocal left
+        if "sparsekit" not in frame.f_code.co_filename:
+            return None
+        left -= event == "line"
+        if not left and event == "line":
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    outcomes, line, interrupted = set(), 0, True
+    rows = np.arange(6) if update == "update_rows" else None
+    gradient = np.full((1, 24) if rows is None else (6, 4), 2, np.float32)
+    numbers = np.float32([1, np.inf, 0.1, 0, 1e-8, 0.9, 0.1, 0.9, 0.1])
+    while interrupted:
+        arrays = [np.ones(gradient.shape, np.float32) for _ in range(3)]
+        line = left = line + 1
+        written.forget()
+        interrupted = False
+        sys.settrace(trace)
+        try:
+            getattr(IN_NUMPY, update)(IN_NUMPY.adam_step, arrays[0], gradient, *[rows] * (rows is not None), numbers, arrays[1:])
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            sys.settrace(None)
+        moved = {bool((array != 1).any()) for array in arrays}
+        assert moved == {bool(written)}, line
+        outcomes |= moved
+    assert line > 20
+    assert outcomes == {False, True}
 
 
 NUMBERS = ("nan", "-inf", "INF", "infinity", "+nan", "1e400", "1e-400", "-0", "-.5", "5.", "+3", ".", "1e", "1e+", "--1", "1.2.3",

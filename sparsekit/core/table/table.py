@@ -86,7 +86,7 @@ class Lowered:
     targets : sequence of int, optional
         Slots of dense results that a run has arrays for, to be written there.
     brought : sequence of int, optional
-        Slots of the stores that a run brings, in their order, for ``Table.begin_with``; by default those that are read.
+        Slots of the stores that a run brings, in their order, for ``Table.begin``; by default those that are read.
     handed : set of int, optional
         Slots of sparse results that ``Table.take`` is asked for.
 

@@ -15,9 +15,12 @@ the step on the stored rows, and the step with a gradient of zero on the others.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ...base.errors import RowIndexError
+from ...base.signal_safe import undisturbed
 from ...base.written import written
 from .group import _outside_rows
 from .intrinsic_names import leading, prefetch, put_up
@@ -72,11 +75,16 @@ def update_rows(step, weight, data, indices, numbers, states):
 
 
 def _run(step, *arguments):
-    """Run a step, and note that it has run; where steps are compiled, no signal's handler comes in between."""
+    """Run a step, and note that it has run, with no signal's handler in between."""
     if isinstance(step, Kernel):
         return step.run_and(written.mark, *arguments)
-    count = step(*arguments)
-    written.mark()
+    return undisturbed(functools.partial(_run_in_numpy, written.mark, step, arguments))  # which is many lines of Python
+
+
+def _run_in_numpy(mark, step, arguments):
+    with np.errstate(all="ignore"):  # a thread may have settings of its own
+        count = step(*arguments)
+    mark()
     return count
 
 
@@ -99,7 +107,7 @@ def update_other_rows(step, weight, indices, numbers, states):
     absent[indices] = False
     rows, nothing = np.flatnonzero(absent), np.zeros((1, weight.shape[1]), weight.dtype)
     if _is_small(rows.shape[0] * max(1, weight.shape[1] * (1 + len(states)))):
-        step(weight, nothing, rows, 0, numbers, *states)
+        _run(step, weight, nothing, rows, 0, numbers, *states)
     else:
         share(step.shared, weight, nothing, rows, 0, numbers, tuple(states))
 

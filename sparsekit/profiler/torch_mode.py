@@ -464,7 +464,7 @@ class Watch:
                 "node": returned.node})
             if is_mostly_zero("default", returned.rows, shape[0]):
                 start = time.perf_counter_ns()
-                with unseen(self.torch):
+                with _outside(self.torch):
                     way, why = returned_way(self.torch, subject)
                 self._recorder.span(TRIED, "profiler", start, time.perf_counter_ns(), {
                     "parameter": returned.name, "way": way, "why": why})
@@ -758,7 +758,7 @@ class Watch:
     def _try_twins(self) -> None:
         """Note what to write so that gradients and matrices that are mostly zero become sparse, after it was tried on twins."""
         start = time.perf_counter_ns()
-        with unseen(self.torch):
+        with _outside(self.torch):
             operands = self._operands.tried(self._passes)
         for operand in operands:
             self._recorder.span(OPERAND, "profiler", start, time.perf_counter_ns(), operand)
@@ -767,7 +767,7 @@ class Watch:
             known = subject, self._optimizers.get(name), len(uses)
             if self._told.get(name) != known:
                 start = time.perf_counter_ns()
-                with unseen(self.torch):
+                with _outside(self.torch):
                     way, why = sparse_way(self.torch, subject, known[1], list(uses.values()))
                 self._recorder.span(TRIED, "profiler", start, time.perf_counter_ns(), {"parameter": name, "way": way, "why": why})
                 self._told[name] = known
@@ -911,6 +911,14 @@ def unseen(torch: Torch) -> Iterator[None]:
     """What the profiler itself computes by PyTorch is not seen by any of the program's modes."""
     dispatch = whole_import("torch.utils._python_dispatch")
     with dispatch._disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
+
+
+@contextmanager
+def _outside(torch: Torch) -> Iterator[None]:
+    """The same, where a profile ends within ``torch.func.grad``, say: twins have backward passes, which are refused there."""
+    cleared = whole_import("torch._functorch.pyfunctorch").temporarily_clear_interpreter_stack
+    with unseen(torch), cleared():
         yield
 
 

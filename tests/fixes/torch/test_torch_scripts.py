@@ -493,6 +493,7 @@ def test_what_cannot_be_judged_is_said_in_one_sentence(fix):
     assert status == 2
     assert "No optimizer of PyTorch made a step." in printed.err
     assert "Hint: give the script the arguments" in printed.err
+    assert "Of a script that does not train, sparsekit profile tells what is dense." in printed.err
     _, printed = fix("raise ValueError('no data')\n")
     assert "No fix was tried. The step raises ValueError: no data" in printed.out
     _, printed = fix(SGD.replace("loss =", "loss = torch.rand(1, generator=torch.Generator().manual_seed(os.getpid())) *"))

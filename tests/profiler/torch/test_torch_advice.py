@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import re
@@ -373,6 +374,19 @@ def test_the_gradient_of_a_table_that_is_returned_is_counted_and_what_is_advised
         by_autograd(torch, weight, advised, 2)
         table = weight if sparse else table
     torch.testing.assert_close(table, weight)
+
+
+def test_twins_are_tried_also_where_a_profile_ends_within_a_transform(torch):
+    table, profiler = torch.rand(ROWS, WIDTH), contextlib.ExitStack()
+    prof = profiler.enter_context(mx.Profiler(torch=True))
+
+    def look(table, numbers):
+        if len(numbers) > 5:
+            profiler.close()
+        return table[numbers].sum()
+    for many in (5, 5, 6):
+        torch.func.grad(look)(table, torch.arange(many))
+    assert "sparse=True" in first_look(prof).remedy
 
 
 def functional():

@@ -299,7 +299,7 @@ def test_a_program_without_backward_is_told_of_its_matrix_that_is_mostly_zero(to
         with mx.Profiler(torch=True) as prof, mode():
             product(torch, zeros(torch, 0.2), weight)
         assert first_look(prof) is None
-        assert "No input of 65.5 kB or more that was multiplied was 98.0 % zero." in nothing_to_see(prof)
+        assert "No input matrix of 65.5 kB or more that was multiplied was 98.0 % zero." in nothing_to_see(prof)
 
 
 def test_batches_that_are_mostly_zero_are_told_with_the_remedy_of_the_gradient_that_they_give(torch):

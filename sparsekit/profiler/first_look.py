@@ -84,8 +84,8 @@ def nothing_to_see(profile: Profile) -> str:
             + (f" ({RETURNED})" if any(call["lane"] == "backward" for call in operators) else ""))
     head = "Look at the first advice. Beside it" if profile.advice() else "Nothing to look at first"
     return (f"{head}: {seen}, and no sparse tensor became dense. Operators on sparse tensors move "
-            f"{format_percent(sparse / moved if moved else 0.0)} of all bytes. No input matrix of {format_bytes(MATRIX)} or more that "
-            f"was multiplied was {format_percent(1 - MOST_STORED)} zero.")
+            f"{format_percent(sparse / moved if moved else 0.0)} of all bytes. No input matrix of {format_bytes(MATRIX)} or more "
+            f"that was multiplied was {format_percent(1 - MOST_STORED)} zero.")
 
 
 def left_dense(profile: Profile, everything: bool) -> list[str]:

@@ -423,6 +423,9 @@ def copied(source: Context | str, target: Context | str, start: int, size: int) 
 #: Packages whose frames are skipped between the user's code and the library's.
 _NOT_USERS = ("sparsekit", "contextlib", "numba", "functools", "torch")
 
+#: What names of files begin with that torch.fx and torch.compile give the code that they make of the user's.
+_GENERATED = "<eval_with_key>"
+
 #: File names of code objects -> whether they are the library's own.
 _inner: dict[str, bool] = {}
 
@@ -452,7 +455,8 @@ def caller(frame: FrameType | None = None, depth: int = 2) -> tuple[CodeType, in
         hidden = inner(code.co_filename)
         if hidden is None:
             module = frame.f_globals.get("__name__", "")
-            hidden = _inner[code.co_filename] = module.partition(".")[0] in _NOT_USERS
+            hidden = _inner[code.co_filename] = (module.partition(".")[0] in _NOT_USERS
+                                                 or code.co_filename.startswith(_GENERATED))
         if not hidden:
             return code, frame.f_lasti
         frame = frame.f_back

@@ -86,9 +86,10 @@ def _text(fixes: Fixes) -> str:
     """What was tried, for a terminal: the answers stand below the table, as their words are too long for a column."""
     table = fixes.table()
     short = Table.of(table.rows, [(name, name, str) for name in table.columns if name != "answers"])
-    answers = [f"{row['fix']}: {row['answers']}." for row in table if row["answers"]]
+    answers = [f"{row['fix']}: {str(row['answers']).rstrip('.')}." for row in table if row["answers"]]
     lines = f"\nLines to write by hand:\n{fixes.lines}" if fixes.lines else ""
-    return "\n".join([repr(short), "", *answers, "", f"{table.footer}{lines}"])
+    tried = [repr(short), "", *answers, ""] if table.rows else []
+    return "\n".join([*tried, f"{table.footer}{lines}"])
 
 
 def _tell(words: str) -> None:

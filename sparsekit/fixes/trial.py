@@ -15,6 +15,7 @@ from ..ndarray.ndarray import NDArray
 from ..profiler import Profile
 from ..profiler.advice import RULES
 from ..profiler.arguments import number, whole
+from ..profiler.first_look import left_dense
 from ..profiler.torch_twin import OWN_OPTIMIZER
 from .candidate import Candidate
 from .contract import contract_text
@@ -237,8 +238,9 @@ class _Trial:
             tried = {rule for fix in self.fixes.values() if fix.verdict != HOLDS for remedy in remedies
                      if remedy.name == fix.candidate.remedy for rule in remedy.rules}
             timed = {rule.name for rule in RULES if rule.saves == "time"}  # which a few steps do not tell
-            return tuple(f"{finding.reason} {finding.remedy}" for finding in base.profile.advice()
-                         if finding.rule not in tried | timed or OWN_OPTIMIZER in finding.remedy)
+            left = [f"{finding.reason} {finding.remedy}" for finding in base.profile.advice()
+                    if finding.rule not in tried | timed or OWN_OPTIMIZER in finding.remedy]
+            return *left, *left_dense(base.profile, not left and not self.fixes)
         answered = {rule for remedy in remedies for rule in remedy.rules}
         return tuple(finding.reason for finding in (self.profile.advice() if self.profile is not None else ())
                      if finding.rule not in answered)

@@ -79,7 +79,8 @@ class NoSteps(SparsekitError):
 
     def __init__(self, said: str, status: int = 0) -> None:
         super().__init__(said, hint="give the script the arguments with which it trains; prof.try_fixes(step) takes any function "
-                                    "without arguments that makes one step.")
+                                    "without arguments that makes one step. Of a script that does not train, sparsekit profile "
+                                    "tells what is dense.")
         self.said, self.status = said, status
 
     def __reduce__(self) -> tuple[type[NoSteps], tuple[str, int]]:

@@ -20,7 +20,7 @@ from ..core import hooks
 from .describe import storage
 from .table import Table
 from .torch_gradients import COUNTED, CountedRows, counted_rows
-from .torch_operands import OPERAND, zero_operands
+from .torch_operands import OPERAND, of_three_axes, zero_operands
 from .torch_operators import is_torch
 from .torch_twin import TRIED
 
@@ -381,12 +381,12 @@ def _zero_operand(profile: _RuleData) -> Iterator[_Found]:
     """A dense matrix that every step multiplies is mostly zero."""
     for matrix in zero_operands(profile.records):
         saved = matrix.bytes - matrix.needed
-        if matrix.way and saved > SMALL:
+        if matrix.kept and matrix.way and saved > SMALL:
             yield _Found(f"product{f' at {matrix.line}' if matrix.line else ''}",
                          f"A dense matrix of {'×'.join(map(str, matrix.shape))}, {format_bytes(matrix.bytes)}, is multiplied in "
                          f"every step, and {format_percent(matrix.stored / math.prod(matrix.shape))} of it is not zero.",
                          f"Make it sparse once, before the loop: matrix = matrix.{matrix.way}. Products with @, torch.mm and "
-                         "torch.matmul take it.",
+                         f"torch.matmul take it.{of_three_axes(matrix)}",
                          f"{format_bytes(saved)} of memory, and the reading of zeros in every product", saved, matrix.event,
                          repeated=matrix.times)
 

@@ -25,7 +25,7 @@ SMALLEST = 4096
 CHUNK = 1 << 22
 
 #: What is said where backward passes ran, and no gradient was counted.
-RETURNED = "those that torch.autograd.grad and torch.func return are not counted, as those in .grad after backward() are"
+RETURNED = "of those that torch.autograd.grad and torch.func return, only the gradients of tables that are looked up are counted"
 
 _COLUMNS = ("parameter", "layout", "shape", "non-zero", "counted", "bytes", "as rows", "saving")
 

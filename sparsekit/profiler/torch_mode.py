@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..base.errors import ProfilerError
+from ..base.formatting import format_count
 from ..base.optional import optional_import, whole_import
 from ..core import hooks
 from .event_buffer import HELD, MARKER
 from .source_location import line_of
 from .torch_gradients import COUNTED, count_rows, is_due, is_mostly_zero, length_of, stored_rows, worth_counting
 from .torch_names import Names, leaves_behind, variable_of
-from .torch_operands import OPERAND, Operands
-from .torch_operators import ALIKE, CONVERSIONS, LOOK_UPS, MOVED, PRODUCTS, TorchOperator, TorchPlan, remedy_of
-from .torch_twin import TRIED, Subject, as_template, optimizer_of, sparse_way
+from .torch_operands import EINSUM, OPERAND, Operands
+from .torch_operators import ALIKE, CONVERSIONS, LOOK_UP_GRADIENTS, LOOK_UPS, MOVED, PRODUCTS, TorchOperator, TorchPlan, remedy_of
+from .torch_twin import TRIED, Subject, as_template, optimizer_of, returned_way, sparse_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,6 +65,10 @@ MOST_KNOWN = 100_000
 
 #: Sequence numbers of nodes from which on they say nothing.
 NO_SEQUENCE = 1 << 40
+
+#: Operators whose factors are looked at, and those that leave a factor as it is: einsum arranges its axes before a product.
+FACTORS = PRODUCTS | {EINSUM}
+VIEWS = MOVED | {"permute", "unsqueeze", "squeeze", "view", "expand"}
 
 #: Sparse layouts: storage type, and the functions that give values, indices and the pointers into them.
 _COMPRESSED = {"sparse_csr": ("csr", "col_indices", "crow_indices"), "sparse_csc": ("csc", "row_indices", "ccol_indices"),
@@ -200,6 +205,16 @@ class _Parts:
         return "coo", shape, [data, numbers], None
 
 
+class _Returned:
+    """Gradients of one shape that backward passes wrote for a table: its name, and what was counted of them."""
+
+    def __init__(self, name: str, parameter: TorchReference, read: str, node: int | None, gradient: TorchTensor) -> None:
+        self.name, self.parameter, self.read, self.node = name, parameter, read, node
+        self.dtype, self.device = gradient.dtype, gradient.device
+        self.times = self.counted = self.rows = self.spent = 0
+        self.held = self.told = False
+
+
 class Watch:
     """Watches the PyTorch programs of a thread, for a recorder.
 
@@ -245,6 +260,8 @@ class Watch:
         self._held: dict[int, tuple[Torch, str]] = {}
         # Tensors of no module and no optimizer that the latest pass that was looked at has given gradients.
         self._leaves: list[TorchReference] = []
+        # By shape: what the backward passes wrote for tables whose rows were looked up; gradients that .grad holds leave it.
+        self._returned: dict[tuple[int, ...], _Returned] = {}
         self._operands = Operands(torch, functools.partial(unseen, torch))
         self._threads = 0
         self.process = os.getpid()
@@ -279,6 +296,7 @@ class Watch:
             self._safely(self._after_backward)
         self._safely(self._see_leaves)
         self._safely(self._try_twins)
+        self._safely(self._tell_returned)
         if self.failed:
             self._recorder.mark(MARKER, f"not recorded: {self.failed} operators that could not be described", None)
             self.failed = 0
@@ -340,9 +358,11 @@ class Watch:
         if lane == "forward" and (sparse or self._subjects or plan.op.short in LOOK_UPS):
             self._note_use((func, args, kwargs), plan.op.short, sparse, inputs, frame)
         # A closure of an optimizer computes with gradients within the step.
-        if self._counting and (plan.op.short in PRODUCTS or self._operands.sparse) and (
+        if self._counting and (plan.op.short in FACTORS or self._operands.sparse) and (
                 lane == "forward" or (lane == "update" and self.torch.is_grad_enabled())):
             self._note_operands(plan.op.short, args, inputs, frame)
+        if lane == "backward" and self._counting and plan.op.short in LOOK_UP_GRADIENTS:
+            self._note_returned(result, _way_of_look_up(plan.op.short, args), node)
         if plan.op.lane == "convert" or sparse:
             kind = self._became(plan.op.short, lane, frame, inputs, outputs)
             plan = self._plan(func, kind)
@@ -380,20 +400,74 @@ class Watch:
 
     def _note_operands(self, short: str, args: Given, inputs: list[NoteItem], frame: FrameType) -> None:
         """Note what a product multiplies, and what else the program does with a matrix that is mostly zero."""
-        if short not in PRODUCTS:
+        if short not in FACTORS:
             sparse = self._operands.sparse
-            for part in inputs if sparse and short not in MOVED else ():
-                if part[0] is HELD and id(part[1]) in sparse:
-                    sparse[id(part[1])].others.add(short)
+            for part in inputs if sparse and short not in VIEWS else ():
+                known = sparse.get(id(part[1])) if part[0] is HELD else None
+                if known is not None and known.found is not None:
+                    known.found.others.add(short)
             return
-        factors = [factor for factor in args if isinstance(factor, self.torch.Tensor)][-2:]
-
-        def line() -> str:
-            place = hooks.caller(frame)
-            return line_of(*place) if place else ""
+        # In inference mode, einsum and a linear layer are operators of their own; the layer has its bias at the end.
+        given = args[1] if short == EINSUM else args[:2] if short == "linear" else args
+        factors = [factor for factor in given if isinstance(factor, self.torch.Tensor)][-2:]
+        place = hooks.caller(frame)
         for number, factor in enumerate(factors):
             if factor.layout is self.torch.strided and self.parts.is_plain(factor) and not factor.is_meta:
-                self._operands.multiplied(factor, self.parts.memory(factor)[0], self._passes, number == 0, line)
+                self._operands.multiplied(factor, self.parts.memory(factor)[0], self._passes, number == 0, place)
+
+    def _note_returned(self, gradient: TorchTensor, read: str, node: int | None) -> None:
+        """Count the rows of the gradient of a table, which ``torch.autograd.grad`` may return to the program."""
+        if not (isinstance(gradient, self.torch.Tensor) and self.parts.is_plain(gradient)
+                and gradient.layout is self.torch.strided and gradient.dim() == 2 and worth_counting(gradient)):
+            return
+        following = self._graph_node().next_functions
+        table = getattr(following[0][0], "variable", None) if following else None
+        if table is None:
+            return  # the gradient of what was computed goes on to other nodes
+        shape = tuple(gradient.shape)
+        returned = self._returned.get(shape)
+        if returned is None:
+            returned = self._returned[shape] = _Returned(self._name_of_table(table), weakref.ref(table), read, node, gradient)
+        if returned.held:
+            return
+        returned.times += 1
+        if is_due(returned.times):
+            start = time.perf_counter_ns()
+            with self._at_work(), unseen(self.torch):
+                axis, rows = count_rows(gradient)
+            if axis == "rows":
+                returned.rows = max(returned.rows, rows)
+                returned.counted, returned.spent = returned.counted + 1, returned.spent + time.perf_counter_ns() - start
+        if returned.times > 1:
+            self._assign(gradient, "gradient", returned.name)
+
+    def _name_of_table(self, table: TorchTensor) -> str:
+        """The name of a parameter; words for one that has none, as torch.func makes them for each call."""
+        known = self.names.parameters[id(table)][1] if self.names.knows(table) else ""
+        return known or f"a table of {' × '.join(map(format_count, table.shape))}"
+
+    def _tell_returned(self) -> None:
+        """Note the gradients of tables that were in no ``.grad``, and what to write so that they are sparse."""
+        for shape, returned in self._returned.items():
+            if returned.held or returned.told or not returned.counted:
+                continue
+            returned.told, start = True, time.perf_counter_ns()
+            parameter = returned.parameter()
+            owner = self.names.modules.get(returned.name, lambda: None)()
+            subject = Subject(shape, returned.dtype, returned.device, "rows", returned.read, None, {})
+            if parameter is not None and owner is not None:
+                subject = Subject.of(self.torch, parameter, owner, "rows", returned.read)
+            self._recorder.span(COUNTED, "profiler", start, start + returned.spent, {
+                "parameter": returned.name, "module": "" if parameter is None else self.names.kind(parameter),
+                "layout": "default", "axis": "rows", "rows": returned.rows, "shape": list(shape),
+                "size": shape[0] * shape[1] * returned.dtype.itemsize, "stored": 0, "pass": returned.times,
+                "node": returned.node})
+            if is_mostly_zero("default", returned.rows, shape[0]):
+                start = time.perf_counter_ns()
+                with _outside(self.torch):
+                    way, why = returned_way(self.torch, subject)
+                self._recorder.span(TRIED, "profiler", start, time.perf_counter_ns(), {
+                    "parameter": returned.name, "way": way, "why": why})
 
     def _owner_of(self, tensor: TorchTensor) -> str:
         """The parameter whose gradient a tensor is, or an empty text."""
@@ -639,6 +713,9 @@ class Watch:
         """Say which memory holds the gradient of a parameter, and count its rows if it is time; once in each pass."""
         number = self._passes + self._backward  # an optimizer may take gradients before the pass has ended
         if parameter.is_leaf and parameter.grad is not None:
+            returned = self._returned.get(tuple(parameter.shape)) if self._returned else None
+            if returned is not None:
+                returned.held = True
             self._assign(parameter.grad, "gradient", name)
             if self._counting and self._latest.get(name) != number:
                 self._latest[name], seen = number, self._gradients.get(name, 0) + 1
@@ -681,8 +758,8 @@ class Watch:
     def _try_twins(self) -> None:
         """Note what to write so that gradients and matrices that are mostly zero become sparse, after it was tried on twins."""
         start = time.perf_counter_ns()
-        with unseen(self.torch):
-            operands = self._operands.tried()
+        with _outside(self.torch):
+            operands = self._operands.tried(self._passes)
         for operand in operands:
             self._recorder.span(OPERAND, "profiler", start, time.perf_counter_ns(), operand)
         for name, subject in self._subjects.items():
@@ -690,7 +767,7 @@ class Watch:
             known = subject, self._optimizers.get(name), len(uses)
             if self._told.get(name) != known:
                 start = time.perf_counter_ns()
-                with unseen(self.torch):
+                with _outside(self.torch):
                     way, why = sparse_way(self.torch, subject, known[1], list(uses.values()))
                 self._recorder.span(TRIED, "profiler", start, time.perf_counter_ns(), {"parameter": name, "way": way, "why": why})
                 self._told[name] = known
@@ -750,6 +827,14 @@ def _is_users(frame: FrameType) -> bool:
     """Whether a frame is the user's own, and not PyTorch's."""
     place = hooks.caller(frame)
     return place is not None and place[0] is frame.f_code
+
+
+def _way_of_look_up(short: str, args: Given) -> str:
+    """How a table was read, from the operator that writes its gradient, as ``Subject.read`` says it."""
+    if not short.startswith("_embedding_bag"):
+        return "rows"
+    by_frequency, mode = args[7:9] if short == "_embedding_bag_backward" else args[6:8]
+    return "bags" if mode < 2 and not by_frequency else "largest of rows"
 
 
 def _contains(root: TorchModule, module: TorchModule) -> bool:
@@ -826,6 +911,14 @@ def unseen(torch: Torch) -> Iterator[None]:
     """What the profiler itself computes by PyTorch is not seen by any of the program's modes."""
     dispatch = whole_import("torch.utils._python_dispatch")
     with dispatch._disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
+
+
+@contextmanager
+def _outside(torch: Torch) -> Iterator[None]:
+    """The same, where a profile ends within ``torch.func.grad``, say: twins have backward passes, which are refused there."""
+    cleared = whole_import("torch._functorch.pyfunctorch").temporarily_clear_interpreter_stack
+    with unseen(torch), cleared():
         yield
 
 

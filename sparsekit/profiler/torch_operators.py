@@ -37,6 +37,10 @@ _WRITING = frozenset(("fill_", "zero_", "zeros", "ones", "full", "zeros_like", "
 #: Operators that read only some rows or values of their first input.
 LOOK_UPS = frozenset(("embedding", "index_select", "gather", "index"))
 
+#: Operators of a backward pass that write the gradient of a table whose rows were looked up.
+LOOK_UP_GRADIENTS = frozenset(("embedding_dense_backward", "_embedding_bag_backward", "_embedding_bag_dense_backward",
+                               "index_put"))
+
 #: Operators whose result takes the shape of an input and nothing else of it, or copies what it stores.
 ALIKE = frozenset((*(name for name in (*_UNTOUCHED, *_WRITING) if "like" in name or "new_" in name), "randint_like",
                    "values_copy", "indices_copy", "_values_copy", "_indices_copy", "crow_indices_copy", "col_indices_copy",

@@ -70,7 +70,8 @@ class Subject(NamedTuple):
     axis : str
         ``"rows"`` or ``"columns"``: which of them are mostly zero.
     read : str
-        How a program without an embedding layer reads the weight: ``"rows"``, ``"product"`` with a sparse tensor, or empty.
+        How a program without an embedding layer reads the weight: ``"rows"``, sums of rows as ``"bags"``, ``"product"`` with a
+        sparse tensor, or empty.
     kind : type or None
         Class of the module that has the parameter.
     options : dict
@@ -139,6 +140,17 @@ def sparse_way(torch: Torch, subject: Subject, optimizer: Optimizer | None, uses
     return "", reasons[0] + _in_the_way(torch, subject, layer, optimizer, uses)
 
 
+def returned_way(torch: Torch, subject: Subject) -> tuple[str, str]:
+    """What to write so that ``torch.autograd.grad`` and ``torch.func.grad`` return a sparse gradient; or why there is none."""
+    words, layer, code = _layer(torch, subject)
+    if layer is None:
+        return "", "no layer of PyTorch that has a sparse gradient reads it as this program does"
+    # The plainest update stands for the program's own.
+    why = _refusal(torch, subject, layer, (torch.optim.SGD, {"lr": 0.1}), [])
+    return ("" if why else f"{words} {code}. torch.autograd.grad and torch.func.grad then return a sparse gradient, which an "
+                           "update such as weight - rate * gradient takes."), why
+
+
 def _in_the_way(torch: Torch, subject: Subject, layer: TorchClass, optimizer: Optimizer, uses: Sequence[Use]) -> str:
     """Without which option PyTorch would take a sparse gradient, as the end of a sentence; empty if it is none of some."""
     kind, options = optimizer
@@ -165,6 +177,8 @@ def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
         layer, words = (nn.EmbeddingBag if "mode" in subject.options else nn.Embedding), "Make the layer with"
     elif subject.axis == "rows" and subject.read == "rows":
         layer, words = nn.Embedding, _LOOK_UP
+    elif subject.axis == "rows" and subject.read == "bags":
+        layer, words = nn.EmbeddingBag, _LOOK_UP
     elif subject.axis == "rows" and subject.read == "product":
         layer, words = nn.EmbeddingBag, ("Instead of the product, add up rows, with the stored values of the sparse tensor as "
                                          "per_sample_weights, by")
@@ -179,7 +193,8 @@ def _layer(torch: Torch, subject: Subject) -> tuple[str, TorchClass, str]:
     options = subject.options or ({"mode": "sum"} if layer is nn.EmbeddingBag else {})
     default = inspect.signature(layer.__init__).parameters
     if words == _LOOK_UP:
-        return words, layer, "torch.nn.functional.embedding(numbers, weight, sparse=True)"
+        name = "embedding" if layer is nn.Embedding else "embedding_bag"
+        return words, layer, f"torch.nn.functional.{name}(numbers, weight, sparse=True)"
     arguments = [str(rows), str(width),
                  *(f"{name}={value!r}" for name, value in options.items() if value != default[name].default)]
     # A bag has no bias, and its weight is that of a wide layer transposed.

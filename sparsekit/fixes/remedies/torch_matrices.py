@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...base.formatting import format_percent
-from ...profiler.torch_operands import ZeroOperand, zero_operands
+from ...profiler.torch_operands import ZeroOperand, of_three_axes, zero_operands
 from ..candidate import Candidate
 from ..source import Edit
 from ..torch_programs import torch_of
@@ -29,7 +29,8 @@ class SparseMatrix(Remedy):
     def find(self, look: Look) -> Iterator[Candidate]:
         """One candidate for each matrix: where an attribute holds it, otherwise where a variable does."""
         for operand in zero_operands(look.profile.records):
-            for matrix in self._matrices(look, operand) if operand.way else ():
+            patched = operand.kept and operand.way and not of_three_axes(operand)
+            for matrix in self._matrices(look, operand) if patched else ():
                 candidates = [self._candidate(operand, *binding) for binding in _bindings(look, matrix, operand.way)]
                 name = look.program.path_of(matrix) or "a matrix"
                 if candidates:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import io
+import re
 import subprocess
 from pathlib import Path
 
@@ -349,6 +351,12 @@ def test_a_fix_that_grows_or_that_pytorch_refuses_is_refused(fix, tmp_path):
     _, printed = fix(SGD.replace("    optimizer.step", clipped))
     assert "refused" in printed.out
     assert "linalg_vector_norm" in printed.out
+    assert ".." not in printed.out
+    (left,) = re.findall("Left as it is: (.*)", printed.out)
+    assert re.match(r"The gradient of \S+, with values in .* rows, is dense \(train.py:\d+\): ", left)
+    assert "PyTorch takes no sparse gradient here: " in left
+    utils = importlib.import_module("torch.nn.utils")
+    assert ("nn.utils.clip_grads_with_norm_" in left) == hasattr(utils, "get_total_norm")
     assert not (tmp_path / "train.patch").exists()
 
 
@@ -363,6 +371,25 @@ def test_a_fix_that_fails_after_many_steps_is_refused(fix, tmp_path, line, words
     assert "refused" in printed.out
     assert words in printed.out
     assert not (tmp_path / "train.patch").exists()
+
+
+def test_a_matrix_that_einsum_multiplies_is_left_with_what_to_write_and_without_an_empty_table(fix):
+    text = GRAPH.format(holds="", read="adjacency")
+    for product, factors in (("adjacency @ self.second(", "self.second("), ("torch.mm(adjacency, ", "")):
+        assert product in text
+        text = text.replace(product, f'torch.einsum("ij,jk->ik", adjacency, {factors}')
+    _, printed = fix(text.replace("self.first(things))))", "self.first(things)))))"))
+    assert printed.out.startswith("Nothing to fix: no remedy applies.\nLeft as it is: A dense matrix of 600×600, ")
+    assert "torch.einsum and products with a batch of matrices refuse it: write them as matrix @ other" in printed.out
+
+
+def test_batches_for_which_there_is_no_fix_are_told_of(fix):
+    text = SGD.replace("model = Model()", "model = nn.Linear(600, 2)").replace(
+        "prediction = model(tokens)", "prediction = model(torch.zeros(32, 600).scatter_(1, tokens % 600, 1.0))").replace(
+        "cross_entropy(prediction, labels)", "cross_entropy(prediction, labels % 2)")
+    _, printed = fix(text)
+    assert re.search(r"Left as it is: A matrix of 32 × 600 with \d+ values that are not zero, one of \d+ that this line "
+                     r"multiplies, is dense \(train.py:\d+\): 76.8 kB, .* Make it with torch.sparse_csr_tensor", printed.out)
 
 
 def test_a_fix_that_holds_was_compared_to_the_end_of_the_script(fix):
@@ -466,6 +493,7 @@ def test_what_cannot_be_judged_is_said_in_one_sentence(fix):
     assert status == 2
     assert "No optimizer of PyTorch made a step." in printed.err
     assert "Hint: give the script the arguments" in printed.err
+    assert "Of a script that does not train, sparsekit profile tells what is dense." in printed.err
     _, printed = fix("raise ValueError('no data')\n")
     assert "No fix was tried. The step raises ValueError: no data" in printed.out
     _, printed = fix(SGD.replace("loss =", "loss = torch.rand(1, generator=torch.Generator().manual_seed(os.getpid())) *"))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import inspect
 import re
 
 import pytest
 
 import sparsekit as mx
-from sparsekit.profiler.first_look import first_look
+from sparsekit.profiler.first_look import first_look, nothing_to_see
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")  # of tensors made here
 
@@ -264,6 +266,163 @@ def test_a_matrix_that_every_step_multiplies_and_that_is_mostly_zero_is_told_in_
 def test_a_matrix_that_is_full_new_trained_written_to_or_used_otherwise_gets_no_advice(torch, make, product, steps):
     found, _ = multiplied(torch, lambda: make(torch), product, steps)
     assert found == []
+
+
+def test_a_matrix_that_einsum_multiplies_is_told_with_the_product_that_takes_a_sparse_one(torch):
+    (found,), first = multiplied(torch, lambda: zeros(torch), lambda matrix, weight: torch.einsum("ij,jk->ik", matrix, weight))
+    assert first.bytes == 300 * 300 * 4
+    assert first.moved > 0.3
+    for remedy in (found.remedy, first.remedy):
+        assert "to_sparse_csr()" in remedy
+        assert "torch.einsum and products with a batch of matrices refuse it" in remedy
+    assert "torch.einsum" not in multiplied(torch, lambda: zeros(torch))[1].remedy
+    matrix, weight = zeros(torch), torch.rand(300, 8)
+    torch.testing.assert_close(matrix.to_sparse_csr() @ weight, torch.einsum("ij,jk->ik", matrix, weight))
+
+
+@pytest.mark.parametrize("product", [
+    lambda torch, matrix, weight: matrix @ weight, lambda torch, matrix, weight: torch.einsum("ij,jk->ik", matrix, weight),
+    lambda torch, matrix, weight: torch.nn.functional.linear(matrix, weight.t(), torch.zeros(8))], ids=["@", "einsum", "linear"])
+@pytest.mark.parametrize("steps", [1, 4])
+def test_a_program_without_backward_is_told_of_its_matrix_that_is_mostly_zero(torch, product, steps):
+    for mode in (torch.no_grad, torch.inference_mode):
+        matrix, weight = zeros(torch), torch.rand(300, 8)
+        with mx.Profiler(torch=True) as prof, mode():
+            for _ in range(steps):
+                product(torch, matrix, weight)
+        first = first_look(prof)
+        stored = int(matrix.count_nonzero())
+        assert (first.bytes, first.needed) == (300 * 300 * 4, stored * 12 + 301 * 8)
+        assert f"a matrix of 300 × 300 with {stored} values that are not zero is dense" in str(first)
+        assert "once with to_sparse_csr()" in first.remedy
+        assert first.moved > 0.7
+        with mx.Profiler(torch=True) as prof, mode():
+            product(torch, zeros(torch, 0.2), weight)
+        assert first_look(prof) is None
+        assert "No input matrix of 65.5 kB or more that was multiplied was 98.0 % zero." in nothing_to_see(prof)
+
+
+def test_batches_that_are_mostly_zero_are_told_with_the_remedy_of_the_gradient_that_they_give(torch):
+    layer = torch.nn.Linear(4000, 4)
+    with mx.Profiler(torch=True) as prof:
+        for step in range(3):
+            batch = torch.zeros(32, 4000)
+            batch[range(32), range(step, 32 + step)] = 1.0
+            layer(batch).square().sum().backward()
+    first = first_look(prof)
+    assert "a matrix of 32 × 4,000 with 32 values that are not zero, one of 3 that this line multiplies, is dense" in str(first)
+    assert (first.bytes, first.needed) == (32 * 4000 * 4, 32 * 12 + 33 * 8)
+    assert "nn.EmbeddingBag(4000, 4, mode='sum', sparse=True)" in first.remedy
+    assert [one for one in prof.advice() if one.rule == "zero_operand"] == []
+
+
+def test_an_input_that_only_one_batch_of_several_leaves_empty_is_not_told_of(torch):
+    layer = torch.nn.Linear(4000, 4)
+    with mx.Profiler(torch=True) as prof:
+        for share in (0.001, 0.5, 0.001, 0.001):
+            layer(torch.rand(32, 4000).lt(share).float()).square().sum().backward()
+    assert first_look(prof) is None
+
+
+def test_gradients_of_one_shape_share_what_is_moved_and_have_the_line_that_reads_them(torch):
+    left, right = (torch.rand(ROWS, WIDTH, requires_grad=True) for _ in range(2))
+    optimizer = torch.optim.Adagrad([left, right], lr=0.1)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = (left[torch.arange(5)] * right[torch.arange(9)[4:]]).sum()  # the line of both
+            loss.backward()
+            optimizer.step()
+    first = first_look(prof)
+    lines = inspect.getsource(inspect.getmodule(inspect.currentframe())).splitlines()
+    assert first.line == f"test_torch_advice.py:{next(number for number, line in enumerate(lines, 1) if '# the line of' in line)}"
+    assert 0.4 < first.moved < 0.51
+
+
+def by_autograd(torch, table, look, steps):
+    for step in range(steps):
+        (gradient,) = torch.autograd.grad(look(table, torch.arange(step, step + 5)), [table])
+        with torch.no_grad():
+            table -= 0.1 * gradient
+
+
+def by_func(torch, table, look, steps):
+    table = table.detach()
+    for step in range(steps):
+        table = table - 0.1 * torch.func.grad(look)(table, torch.arange(step, step + 5))
+
+
+@pytest.mark.parametrize("train", [by_autograd, by_func])
+@pytest.mark.parametrize("look", [lambda table, numbers: functional().embedding(numbers, table).sum(),
+                                  lambda table, numbers: table[numbers].square().sum()], ids=["embedding", "index"])
+def test_the_gradient_of_a_table_that_is_returned_is_counted_and_what_is_advised_runs(torch, train, look):
+    table = torch.rand(ROWS, WIDTH, requires_grad=True)
+    with mx.Profiler(torch=True) as prof:
+        train(torch, table, look, 3)
+    (row,) = prof.table(of="gradients").rows
+    assert (row["most"], row["shape"], row["passes"]) == (5, (ROWS, WIDTH), 3)
+    first = first_look(prof)
+    assert (first.bytes, first.needed) == (ROWS * WIDTH * 4, 5 * (WIDTH * 4 + 8))
+    assert first.line.startswith("test_torch_advice.py:")
+    assert 0.2 < first.moved < 1
+    assert first.remedy.startswith("Look its rows up with torch.nn.functional.embedding(numbers, weight, sparse=True). ")
+    before = table.detach().clone()
+    for weight, sparse in ((before.clone().requires_grad_(), True), (before.clone().requires_grad_(), False)):
+        def advised(weight, numbers, sparse=sparse):
+            return torch.nn.functional.embedding(numbers, weight, sparse=sparse).square().sum()
+        by_func(torch, weight, advised, 2)
+        by_autograd(torch, weight, advised, 2)
+        table = weight if sparse else table
+    torch.testing.assert_close(table, weight)
+
+
+def test_twins_are_tried_also_where_a_profile_ends_within_a_transform(torch):
+    table, profiler = torch.rand(ROWS, WIDTH), contextlib.ExitStack()
+    prof = profiler.enter_context(mx.Profiler(torch=True))
+
+    def look(table, numbers):
+        if len(numbers) > 5:
+            profiler.close()
+        return table[numbers].sum()
+    for many in (5, 5, 6):
+        torch.func.grad(look)(table, torch.arange(many))
+    assert "sparse=True" in first_look(prof).remedy
+
+
+def functional():
+    """``torch.nn.functional``, imported when PyTorch is there."""
+    return importlib.import_module("torch.nn.functional")
+
+
+def test_rows_of_what_was_computed_and_gradients_in_grad_are_not_told_as_returned(torch):
+    weight, data = torch.rand(8, 8, requires_grad=True), torch.rand(ROWS, 8)
+    layer = torch.nn.Embedding(ROWS, WIDTH, sparse=True)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(3):
+            ((data @ weight)[:5][torch.arange(3)].sum() + (data @ weight)[torch.arange(3)].sum()).backward()
+            torch.autograd.grad(layer(torch.arange(4)).sum(), [layer.weight])
+    assert prof.table(of="gradients").rows == []
+    assert first_look(prof) is None
+    for mode, advised in (("sum", "functional.embedding_bag(numbers, weight, sparse=True)"), ("max", "no layer of PyTorch")):
+        table = torch.rand(ROWS, WIDTH, requires_grad=True)
+        with mx.Profiler(torch=True) as prof:
+            torch.autograd.grad(functional().embedding_bag(torch.arange(6).reshape(2, 3), table, mode=mode).sum(), [table])
+        assert advised in first_look(prof).remedy
+    dense = torch.nn.Embedding(ROWS, WIDTH)
+    with mx.Profiler(torch=True) as prof:
+        for _ in range(3):
+            dense(torch.arange(4)).sum().backward()
+    (row,) = prof.table(of="gradients").rows
+    assert row["times"] == 2
+
+
+def test_the_line_of_code_that_torch_fx_made_is_that_of_the_program(torch):
+    traced = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Embedding(ROWS, WIDTH)))
+    with mx.Profiler(torch=True) as prof:
+        traced(torch.arange(8)).sum().backward()
+    assert {record["line"].partition(":")[0] for record in prof.records if record["name"].startswith("aten::") and record["line"]
+            } == {"test_torch_advice.py"}
+    assert first_look(prof).line.startswith("test_torch_advice.py:")
 
 
 def test_an_optimizer_in_a_hook_of_a_parameter_updates_and_is_no_backward_pass(torch):

@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -917,7 +917,8 @@ def unseen(torch: Torch) -> Iterator[None]:
 @contextmanager
 def _outside(torch: Torch) -> Iterator[None]:
     """The same, where a profile ends within ``torch.func.grad``, say: twins have backward passes, which are refused there."""
-    cleared = whole_import("torch._functorch.pyfunctorch").temporarily_clear_interpreter_stack
+    # A private function: a version of PyTorch that lacks it refuses twins in there.
+    cleared = getattr(whole_import("torch._functorch.pyfunctorch"), "temporarily_clear_interpreter_stack", nullcontext)
     with unseen(torch), cleared():
         yield
 

@@ -105,7 +105,7 @@ EXCUSED = {
     "cluster_of": "processes of a cluster, which a watcher ends when this one is gone",
     "job_folder": "a folder within the cluster's, which goes with it or when the next cluster starts",
     "_at_work": "whether a recorder notes what its thread runs in PyTorch",
-    "unseen": "PyTorch's modes, by PyTorch's own managers",
+    "unseen": "PyTorch's modes, by PyTorch's own managers", "_outside": "as unseen",
     "recording_torch": "a finder of imports, in a command that an interrupt ends",
     "locked": "the lock of a file, which the system lets go when the file is dropped",
     "joined": "a process that ends with the block",

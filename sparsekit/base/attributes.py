@@ -7,6 +7,8 @@ import threading
 from .errors import DTypeError, expected
 from .scoped import Innermost, Pushed
 
+__all__ = ["AttrScope", "current_attributes"]
+
 
 class AttrScope(Pushed):
     """``with AttrScope(ctx_group="dev1", lr_mult="0.1"):`` gives these attributes to every symbol made inside.

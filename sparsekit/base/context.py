@@ -11,6 +11,8 @@ from .entry import entry
 from .errors import DTypeError, GPUNotFound, UnknownNameError, expected
 from .scoped import Innermost, Pushed
 
+__all__ = ["HOST", "Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "num_gpus"]
+
 #: Types of devices whose memory is the machine's own; the last two are MXNet's names, and mean no other memory here.
 HOST = frozenset({"cpu", "cpu_pinned", "cpu_shared"})
 

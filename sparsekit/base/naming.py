@@ -7,6 +7,8 @@ import threading
 
 from .scoped import Innermost, Pushed
 
+__all__ = ["NameManager", "Prefix", "changed_settings", "current_names", "settings"]
+
 
 class NameManager(Pushed):
     """Hands out names by counting within each hint; a ``with`` block makes it the current one."""

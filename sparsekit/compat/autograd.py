@@ -14,6 +14,9 @@ from ..ndarray import NDArray, zeros_like
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+__all__ = ["TrainingStateScope", "backward", "compute_gradient", "grad", "grad_and_loss", "mark_variables", "set_is_training",
+           "test_section", "train_section"]
+
 
 def set_is_training(is_train: bool) -> bool:
     """Record and behave as in training, or do neither; returns whether operators were recorded before.

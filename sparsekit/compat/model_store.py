@@ -9,6 +9,8 @@ from pathlib import Path
 from ..base.errors import DataFileError, UnknownNameError
 from ..gluon.utils import check_sha1, download
 
+__all__ = ["apache_repo_url", "get_model_file", "purge", "short_hash"]
+
 apache_repo_url = "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/"
 
 #: SHA-1 of the parameters of each model; empty, because the models that MXNet lists are of images.

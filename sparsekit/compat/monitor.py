@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from ..symbol.executor import Executor
 
+__all__ = ["Monitor"]
+
 
 def root_mean_square(x: NDArray) -> NDArray:
     """The norm of an array divided by the square root of its size."""

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import DTypeLike, ShapeLike
 
+
+__all__ = ["Custom", "CustomOp", "CustomOpProp", "OperatorArguments", "get_all_registered_operators", "get_operator_arguments",
+           "register"]
+
 add_lazy_names(globals())
 
 _registered: dict[str, type[CustomOpProp]] = {}

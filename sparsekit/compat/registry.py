@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from ..base.registry import Registry, registries
 
+__all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
+
 Base = TypeVar("Base")
 
 

@@ -7,6 +7,8 @@ from typing import NamedTuple, Self
 from ..base.context import num_gpus
 from ..base.errors import UnknownNameError
 
+__all__ = ["Feature", "Features", "feature_list"]
+
 #: MXNet's build options, in the order of MXNet.
 _NAMES = (
     "CUDA", "CUDNN", "NCCL", "CUDA_RTC", "TENSORRT", "CPU_SSE", "CPU_SSE2", "CPU_SSE3", "CPU_SSE4_1", "CPU_SSE4_2",

@@ -14,6 +14,9 @@ from ..base.lazy import add_lazy_names
 from ..base.scoped import Assigned
 from ..core.partial_shapes import meaning
 
+__all__ = ["get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_shape", "np_shape", "set_module", "set_np_shape",
+           "setenv", "use_np_shape"]
+
 add_lazy_names(globals())
 
 

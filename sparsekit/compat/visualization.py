@@ -13,6 +13,8 @@ from ..symbol.inspection import figure
 from ..symbol.node import SymbolNode, order
 from ..symbol.symbol import Symbol
 
+__all__ = ["plot_network", "print_summary"]
+
 COLUMNS = ("Layer (type)", "Output Shape", "Param #", "Previous Layer")
 
 #: Suffixes of the names of variables that ``plot_network`` omits.

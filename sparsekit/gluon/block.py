@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from ..initializer.base import InitLike
     from .types import HybridizeOptions
 
+
+__all__ = ["Block", "HybridBlock"]
+
 add_lazy_names(globals(), {"SymbolBlock": "gluon.symbol_block:SymbolBlock"})
 
 

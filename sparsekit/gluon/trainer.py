@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from ..optimizer.types import Index, State
     from .update_tables import Pending
 
+
+__all__ = ["Trainer"]
+
 #: The methods that ``step`` consists of, none of which is called where a table makes the step.
 _OF_A_STEP = frozenset(("step", "_divide_by", "_follow", "_allreduce_grads", "_update", "_pending", "_update_here",
                         "_update_one_by_one"))

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
     from ..base.types import Array, Shape
 
+
+__all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data",
+           "whole"]
+
 add_lazy_names(globals())
 
 

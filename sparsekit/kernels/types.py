@@ -11,6 +11,8 @@ from typing import Any, Protocol, TypeAlias
 
 from ..base.types import Array, DType, DTypeLike, Indices, Scalar, Shape, Values
 
+__all__ = ["ArrayModule", "Kernels", "Solvers", "Ufunc", "UpdateStep"]
+
 #: What an array module takes for an array: one, a number, or a list of either.
 Given: TypeAlias = Array | Scalar | Sequence[Any]  # Any: lists nest as deep as the array has axes
 

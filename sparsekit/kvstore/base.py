@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .dist import DistKVStore
     from .kvstore import KVStore
 
+__all__ = ["KVStoreBase", "create"]
+
 add_lazy_names(globals())
 
 _Store = TypeVar("_Store", bound="KVStoreBase")

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from ..optimizer.updater import Updater
 
 
+__all__ = ["KVStore", "read_states"]
+
+
 @KVStoreBase.register
 class KVStore(KVStoreBase):
     """A key-value store, made by ``create("local")`` or ``create("device")``.

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from ..metric.base import EvalMetric, MetricLike
     from .types import Batch, Callbacks, Descriptions, Logger, Monitor, OptimizerLike, OptimizerParams, Requests, RowIds
 
+
+__all__ = ["BaseModule"]
+
 add_lazy_names(globals())
 
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
     from .types import Batch, Descriptions, Monitor, Requests
 
+
+__all__ = ["DataParallelExecutorGroup", "split_batch"]
+
 #: Number of batch shapes for which executors are kept, in addition to the shape bound first.
 KEPT = 8
 

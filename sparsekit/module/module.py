@@ -55,6 +55,8 @@ if TYPE_CHECKING:
         RowIds,
     )
 
+__all__ = ["Module"]
+
 add_lazy_names(globals())
 
 #: The methods that a compiled step stands for.

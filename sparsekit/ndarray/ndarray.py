@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 else:
     ArrayMethods = object
 
+__all__ = ["NDArray"]
+
 add_lazy_names(globals())
 
 CPU = Context("cpu", 0)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ..ndarray.ndarray import NDArray
     from .types import Index, Precise, Settings, State
 
+
+__all__ = ["AdamW", "GroupAdaGrad"]
+
 add_lazy_names(globals())
 
 

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
     from .types import Factors, Index, Indices, Names, Parameters, State, Weights
 
+
+__all__ = ["Collected", "Optimizer", "arguments_of", "create", "register", "registry"]
+
 add_lazy_names(globals())
 
 registry: dict[str, type[Optimizer]] = {}

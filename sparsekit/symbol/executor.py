@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ..core.step_program import StepProgram
     from .symbol import Symbol
 
+__all__ = ["Executor"]
+
 
 class Executor:
     """Runs a symbol on bound arrays; ``Symbol.bind`` and ``Symbol.simple_bind`` make one.

@@ -21,6 +21,11 @@ from .symbol import Symbol
 if TYPE_CHECKING:
     from ..base.types import DTypeLike, Scalar, ShapeLike
 
+
+__all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalized_negative_binomial",
+           "generalized_negative_binomial_like", "multinomial", "negative_binomial", "negative_binomial_like", "normal",
+           "normal_like", "poisson", "poisson_like", "randint", "randn", "shuffle", "uniform", "uniform_like"]
+
 add_lazy_names(globals())
 
 

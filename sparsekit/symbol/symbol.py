@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 else:
     Tensor = object
 
+__all__ = ["Symbol", "load_json"]
+
 add_lazy_names(globals())
 
 

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from ...symbol.symbol import Symbol
 
 
+__all__ = ["BucketingModule"]
+
+
 class BucketingModule(BaseModule):
     """A module for each bucket, such as a sequence length; all modules share their parameters and the optimizer.
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ...metric.base import EvalMetric
     from ...module.types import Descriptions, Logger, Monitor, Names, OptimizerLike, OptimizerParams, Requests
 
+__all__ = ["PythonLossModule", "PythonModule"]
+
 
 class PythonModule(BaseModule):
     """Base of modules without parameters.

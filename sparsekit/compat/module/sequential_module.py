@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ...module.types import Descriptions, Logger, Monitor, OptimizerLike, OptimizerParams, Requests
     from ...ndarray.ndarray import NDArray
 
+__all__ = ["SequentialModule"]
+
 
 class SequentialModule(BaseModule):
     """A chain of modules: the outputs of each module are the data of the next one.

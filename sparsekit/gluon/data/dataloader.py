@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from ...base.context import Context
     from ..types import Examples, SizedIterable
 
+
+__all__ = ["DataLoader"]
+
 add_lazy_names(globals())
 
 #: Workers that a loader may have.

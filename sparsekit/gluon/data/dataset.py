@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ...base.types import Array, Indices
     from ..types import Examples
 
+
+__all__ = ["ArrayDataset", "Dataset", "SimpleDataset", "as_rows", "batch_of"]
+
 add_lazy_names(globals())
 
 

@@ -14,6 +14,8 @@ from ..utils import whole
 if TYPE_CHECKING:
     from ..types import Examples, SizedIterable
 
+__all__ = ["BatchSampler", "FilterSampler", "IntervalSampler", "RandomSampler", "Sampler", "SequentialSampler"]
+
 LAST_BATCHES = ("keep", "discard", "rollover")
 
 

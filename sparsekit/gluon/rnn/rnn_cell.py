@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ..parameter import ParameterDict
     from ..types import Sequences, States
 
+
+__all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCell"]
+
 add_lazy_names(globals())
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ...initializer.base import InitLike
     from ..types import BlockOptions, LayerOptions, Sequences, States
 
+
+__all__ = ["GRU", "LSTM", "RNN"]
+
 _NAME = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 
 class _RNNLayer(HybridBlock):

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from ....base.types import Array
 
+
+__all__ = ["Vocabulary", "WikiText2", "WikiText103"]
+
 END, UNKNOWN = "<eos>", "<unk>"
 _SITE = "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/gluon/dataset"
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .estimator import Estimator
     from .types import Loaded, Outcome
 
+__all__ = ["BatchProcessor"]
+
 
 class BatchProcessor:
     """Trains and evaluates on a batch; subclasses may override ``fit_batch`` and ``evaluate_batch``.

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ....ndarray.ndarray import NDArray
     from .types import Given, Kind
 
+__all__ = ["Estimator"]
+
 add_lazy_names(globals())
 
 

@@ -13,6 +13,8 @@ from ...loss import SoftmaxCrossEntropyLoss
 if TYPE_CHECKING:
     from ...loss import Loss
 
+__all__ = ["better", "check_handler_metrics", "larger_is_better", "listed_metrics", "suggested_metric"]
+
 
 def listed_metrics(metrics: object) -> list[EvalMetric]:
     """Metrics as a new list; a composite metric becomes its parts.

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ...parameter import ParameterDict
     from ...types import BlockOptions
 
+__all__ = ["Concurrent", "HybridConcurrent", "Identity", "SparseEmbedding"]
+
 add_lazy_names(globals())
 
 

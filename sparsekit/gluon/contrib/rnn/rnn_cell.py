@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ...rnn.rnn_cell import RecurrentCell
     from ...types import Sequences, States
 
+__all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
+
 add_lazy_names(globals())
 
 

@@ -26,6 +26,7 @@ from .benches import BENCHES
 
 __all__ = ["main"]
 
+
 def _parser() -> argparse.ArgumentParser:
     benches = [textwrap.fill(f"{name:<11}{bench.what}", 79, initial_indent="  ",
                              subsequent_indent=" " * 13) for name, bench in BENCHES.items()]

@@ -253,6 +253,7 @@ def _rows(make: Callable[[Session], list[Row]]) -> Callable[[Session], None]:
     """What runs the rows that a function makes."""
     return lambda session: run_rows(session, make(session))
 
+
 #: The benchmarks by name.
 BENCHES: dict[str, Bench] = {
     "epoch": Bench(

@@ -236,6 +236,7 @@ def _run(program: Program, task: Task) -> _Run:
         raise UnknownNameError(f"train(task) must return a list of losses and an array of scores, got {type(result).__name__}.",
                                hint="return losses, scores, as capstone.given does.") from error
 
+
 def _same(wanted: _Run, of_program: _Run) -> Row:
     required = f"the same losses and scores, within {WITHIN:.1%}"
     for name, right, got in (("losses", wanted.losses, of_program.losses), ("scores", wanted.scores, of_program.scores)):

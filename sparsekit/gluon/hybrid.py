@@ -37,8 +37,6 @@ PATIENCE = 16
 _SETTINGS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type, np.dtype, np.generic, Context, Enum)
 
 
-
-
 _entry_of = operator.attrgetter("_entry")
 
 

@@ -53,6 +53,7 @@ UNKNOWN = "it would be traced alike now, so this may be a defect of sparsekit: p
 #: The structure of data and label that are one array each.
 _TWO: tuple[Any, Any] = (1, 2)  # Any: as ``flatten`` gives it
 
+
 class _Unfit(Exception):
     """A step cannot be lowered; the message says why."""
 

@@ -27,6 +27,7 @@ FACTORS = operator.attrgetter("lr_mult", "wd_mult")
 #: Sets of parameters that are kept; a trainer that updates others at each step runs in Python.
 REMEMBERED = 4
 
+
 class _Updates(RepeatedStep["Trainer", "Sequence[Pending]"]):
     """The updates of some parameters; they are traced a few times, as weights, buffers of gradients or states are replaced."""
 

@@ -106,7 +106,6 @@ class DeviceKernels:
 NUMPY = cast("ArrayModule", np)
 
 
-
 def is_numpy(xp: ArrayModule) -> bool:
     """Whether an array module is numpy, or notes what numpy would do."""
     return xp is NUMPY or getattr(xp, "notes_numpy", False)

@@ -81,7 +81,6 @@ def _(k: Kernels, attrs: Attrs) -> Array:
 arange.gradient(lambda F, g, out, attrs, want: ())
 
 
-
 def _spaced(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
     if np.ndim(attrs["start"]) or np.ndim(attrs["stop"]):
         raise ShapeError(f"start={shown(attrs['start'])} and stop={shown(attrs['stop'])} must both be numbers.",

@@ -441,7 +441,6 @@ class Reader:
         view = self._entries[id(reference)] = View(owners[0][0] if owners else None, shape, dtype, reference)
         return view
 
-
     # Any: whatever holds the memory
     def _held(self, reference: weakref.ref[Any], size: int, shape: Shape, dtype: DType) -> Allocation | View:
         """An array of another library: the memory itself if it fills that, and else a view."""

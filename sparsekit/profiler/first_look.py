@@ -117,7 +117,10 @@ def _gradients(profile: Profile, operators: list[Record]) -> list[FirstLook]:
 
 
 def _line_of(operators: list[Record], gradient: CountedRows) -> str:
-    """The line that computes with a parameter: of its layer, or else the first that reads it; what fills it is no use of it."""
+    """The line that computes with a parameter: a line of its layer, or else the first line that reads it.
+
+    An initialization writes to the parameter, and does not count as reading it.
+    """
     layer = gradient.parameter.rpartition(".")[0]
     forward = [call for call in operators if call["lane"] == "forward" and call["line"]]
     of_layer = (call["line"] for call in forward if layer and call["layer"] == layer)

@@ -29,6 +29,7 @@ __all__ = ["GRU", "LSTM", "RNN"]
 
 _NAME = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 
+
 class _RNNLayer(HybridBlock):
     """Base of the three kinds of recurrent layers."""
 

@@ -347,6 +347,7 @@ broadcasting("broadcast_minimum", lambda xp, a, b: xp.minimum(a, b), lambda F, g
     want[0] and _sum_to(F, g * F.broadcast_lesser_equal(lhs, rhs), lhs),
     want[1] and _sum_to(F, g * F.broadcast_greater(lhs, rhs), rhs)), "Smaller of two, with broadcasting.")
 
+
 def power(xp: ArrayModule, left: Array, right: Array) -> Array:
     """The power; of integers, without its fraction."""
     if left.dtype.kind == "f" or right.dtype.kind == "f" or not (right < 0).any():
@@ -443,6 +444,8 @@ def _sigmoid_slope(xp: ArrayModule, g: Array, y: Array) -> Array:
 
 backward_of("_sigmoid_backward", _sigmoid_slope, lambda F, y: y * -2.0 + 1,
             "``g * y * (1 - y)``: the gradient of the logistic function, from its output.")
+
+
 def _relu_slope(k: Kernels, g: Array, y: Array) -> Array:
     xp = k.xp
     if g.dtype == y.dtype == np.float32:

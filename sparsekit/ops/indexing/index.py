@@ -136,6 +136,7 @@ def _(k: Kernels, g: Array, index: Array, attrs: Attrs) -> Array:
 pick_backward.gradient(lambda F, g, data, index, out, attrs, want: (
     F.pick(g, index, axis=attrs["axis"], mode=attrs["mode"]), None))
 
+
 def _clip_shape(shapes: list[Shape], attrs: Attrs) -> Shape:
     low, high = attrs["a_min"], attrs["a_max"]
     if not (isinstance(low, numbers.Real) and isinstance(high, numbers.Real)):

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ...kernels.types import ArrayModule, Kernels
 
 
-
 def _syrk_shape(shapes: Sequence[Shape], attrs: Attrs) -> tuple[int, ...]:
     if len(shapes[0]) < 2:
         raise ShapeError(f"arrays must have at least two axes, got shape {tuple(shapes[0])}.",

@@ -269,6 +269,7 @@ def _(F: ArrayFunctions, g: Arriving, data: ArrayObject, parameters: ArrayObject
 #: Arrays, or the shapes or element types of arrays.
 Part = TypeVar("Part")
 
+
 def _split(parts: Sequence[Part], attrs: Attrs) -> tuple[Sequence[Part], Sequence[Part], Part]:
     """Gradients from above, the arrays of the forward call, and what it left."""
     heads = 2 + _has_cell(attrs) if attrs["state_outputs"] else 1

@@ -149,6 +149,7 @@ def _likeness(shapes: list[Shape], attrs: Attrs) -> tuple[int, ...]:
                          hint="both must hold the same number of elements.")
     return result
 
+
 reshape_like = Op("reshape_like", "lhs rhs", attrs={"lhs_begin": None, "lhs_end": None, "rhs_begin": None, "rhs_end": None},
                   shape=_likeness, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, sample=samples.pair((4, 5), (5, 4)),
                   nondifferentiable=(1,), saves=("lhs",),

@@ -305,7 +305,6 @@ def _blocks(shapes: list[Shape], attrs: Attrs, deeper: bool) -> tuple[int, ...]:
             else (batch, depth // block**2, height * block, width * block))
 
 
-
 def _cube() -> Array:
     return np.arange(32, dtype=np.float32).reshape(1, 4, 2, 4) / 8
 

@@ -211,6 +211,7 @@ _LAMB_STEP = UpdateRule(
         *((1 / (1 - beta1**t), 1 / (1 - beta2**t)) if bias_correction else (1.0, 1.0)), wd, epsilon,
         *_moments(beta1, beta2))), lambda attrs: False)
 
+
 class FirstPhase(Op):
     """The record of the first phase of LAMB, whose arrays are weight, gradient and states, and perhaps a copy of the weight."""
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from ..base.types import JSON, DType
     from .recorder import Recorder
+    from .torch_operands import Place
     from .torch_twin import Optimizer, Use
     from .torch_types import (
         Torch,
@@ -357,10 +358,13 @@ class Watch:
         sparse = any(map(_is_sparse, inputs))
         if lane == "forward" and (sparse or self._subjects or plan.op.short in LOOK_UPS):
             self._note_use((func, args, kwargs), plan.op.short, sparse, inputs, frame)
+        place = None
+        if self._recorder.lines and (lane != "backward" or node not in self._layers):
+            place = hooks.caller(frame)
         # A closure of an optimizer computes with gradients within the step.
         if self._counting and (plan.op.short in FACTORS or self._operands.sparse) and (
                 lane == "forward" or (lane == "update" and self.torch.is_grad_enabled())):
-            self._note_operands(plan.op.short, args, inputs, frame)
+            self._note_operands(plan.op.short, args, inputs, place or hooks.caller(frame))
         if lane == "backward" and self._counting and plan.op.short in LOOK_UP_GRADIENTS:
             self._note_returned(result, _way_of_look_up(plan.op.short, args), node)
         if plan.op.lane == "convert" or sparse:
@@ -368,9 +372,6 @@ class Watch:
             plan = self._plan(func, kind)
         if plan.copies and self._across((*args, result)):
             plan = self._plan(func, "transfer")
-        place = None
-        if self._recorder.lines and (lane != "backward" or node not in self._layers):
-            place = hooks.caller(frame)
         self._recorder.foreign(plan, start, end, (lane, layer, node, place), inputs, outputs)
         self.events += 1
         if kind and kind in hooks.KINDS:
@@ -398,7 +399,7 @@ class Watch:
                     self._uses[owner][str(func)] = func, tuple(map(template, args)), {
                         key: template(kept) for key, kept in kwargs.items()}
 
-    def _note_operands(self, short: str, args: Given, inputs: list[NoteItem], frame: FrameType) -> None:
+    def _note_operands(self, short: str, args: Given, inputs: list[NoteItem], place: Place | None) -> None:
         """Note what a product multiplies, and what else the program does with a matrix that is mostly zero."""
         if short not in FACTORS:
             sparse = self._operands.sparse
@@ -410,7 +411,6 @@ class Watch:
         # In inference mode, einsum and a linear layer are operators of their own; the layer has its bias at the end.
         given = args[1] if short == EINSUM else args[:2] if short == "linear" else args
         factors = [factor for factor in given if isinstance(factor, self.torch.Tensor)][-2:]
-        place = hooks.caller(frame)
         for number, factor in enumerate(factors):
             if factor.layout is self.torch.strided and self.parts.is_plain(factor) and not factor.is_meta:
                 self._operands.multiplied(factor, self.parts.memory(factor)[0], self._passes, number == 0, place)

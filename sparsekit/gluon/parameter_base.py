@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ..base.errors import (
     SparsekitError,
     StorageTypeError,
     UnknownNameError,
+    UnsupportedError,
     shown,
 )
 from ..base.warn import warn_user
@@ -47,11 +49,15 @@ if TYPE_CHECKING:
     from ..ndarray.sparse import RowSparseNDArray
     from ..storage.types import Sparse
     from ..symbol.symbol import Symbol
+    from .trainer import Trainer
 
 REQUESTS = ("write", "add", "null")
 
 #: Attributes that no program of a block depends on.
 _OF_UPDATES = frozenset(("lr_mult", "wd_mult"))
+
+#: The trainer of each parameter that has one.  Neither keeps the other.
+_trainers: WeakKeyDictionary[Parameter, ref[Trainer]] = WeakKeyDictionary()
 
 
 class DeferredInitializationError(InitializationError):
@@ -200,6 +206,24 @@ class Parameter:
         if req != self._grad_req:
             self._grad_req = req
             self._attach()
+
+    @property
+    def _trainer(self) -> Trainer | None:
+        """The trainer, by MXNet's name."""
+        held = _trainers.get(self)
+        return None if held is None else held()
+
+    def _set_trainer(self, trainer: Trainer | None) -> None:
+        """Note the trainer, of which a sparse parameter has one at a time; None takes it away."""
+        if self._stype != "default" and trainer is not None and self._trainer not in (None, trainer):
+            raise UnsupportedError(
+                f"Failed to set the trainer for Parameter '{self.name}' because it was already set. More than one trainers for "
+                f"a {self._stype} Parameter is not supported.",
+                hint="go on with the Trainer that it has, or delete that one first: `del trainer`.")
+        if trainer is None:
+            _trainers.pop(self, None)
+        else:
+            _trainers[self] = ref(trainer)
 
     # initial values
 

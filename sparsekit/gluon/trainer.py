@@ -76,7 +76,8 @@ class Trainer:
     NoClusterError
         If the store is a ``dist_`` store, and the program was not started as a worker.
     UnsupportedError
-        If the store does not support ``compression_params`` or ``update_on_kvstore=True``.
+        If the store does not support ``compression_params`` or ``update_on_kvstore=True``, or if a parameter with sparse values
+        has another trainer already, as in MXNet.
     ParameterError
         If a ``dist_`` store does not allow ``update_on_kvstore=False``.
 
@@ -106,6 +107,8 @@ class Trainer:
                  optimizer_params: dict[str, Any] | None = None, kvstore: object = "device",
                  compression_params: dict[str, Any] | None = None, update_on_kvstore: bool | None = None) -> None:
         self._params = _listed(params)
+        for parameter in self._params:
+            parameter._set_trainer(self)
         self._contexts = self._common_contexts()
         self._tables = CompiledUpdates()
         # by MXNet's name, for its programs; Any: a name or a store, and a bool or None

@@ -1,5 +1,7 @@
 """Trainers: stale gradients, several contexts, stores, states, schedules and profiles."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -180,13 +182,33 @@ def test_no_gradient_is_summed_if_one_is_stale():
     assert [array.asnumpy()[0, 0] for array in one.list_grad()] == [1, 2]
 
 
-def test_two_trainers_may_share_a_parameter():
-    weight, = weights("w", ctx=TWO, stype="row_sparse", grad_stype="row_sparse")
+def test_two_trainers_may_share_a_dense_parameter():
+    weight, = weights("w", ctx=TWO, grad_stype="row_sparse")
     trainers = [Trainer([weight], "sgd", {"learning_rate": 1.0}) for _ in range(2)]
     for trainer in trainers:
         backward(weight)
         trainer.step(1)
     assert [values.asnumpy()[0, 0] for values in weight.list_data()] == [-5, -5]
+    assert weight._trainer is trainers[1]
+
+
+def test_a_sparse_parameter_has_one_trainer_at_a_time():
+    weight, = weights("w", stype="row_sparse", grad_stype="row_sparse")
+    trainer = Trainer([weight], "sgd")
+    assert weight._trainer is trainer
+    refused(mx.UnsupportedError, "w.*was already set", Trainer, [weight], "sgd")
+    weight._set_trainer(None)
+    assert weight._trainer is None
+    other = Trainer([weight], "sgd", {"learning_rate": 1.0})
+    assert weight._trainer is other
+    del trainer, other
+    refused(mx.UnknownNameError, "no_such", Trainer, [weight], "no_such")
+    last = Trainer([weight], "sgd", {"learning_rate": 1.0})
+    backward(weight)
+    last.step(1)
+    copied = pickle.loads(pickle.dumps(weight))
+    assert copied._trainer is None
+    assert copied.data().asnumpy()[0, 0] == weight.data().asnumpy()[0, 0] == 0
 
 
 def test_a_parameter_that_waits_for_its_shape_joins_when_it_has_one():

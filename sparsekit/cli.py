@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from .profiler.profile import Profile
 
 #: Files whose frames are left out of a script's traceback: those of commands, and those with which Python runs a script.
-HIDDEN_FILES = (__file__, os.path.join(os.path.dirname(__file__), "fixes", "command.py"), "<frozen runpy>", runpy.__file__)
+HIDDEN_FILES = (__file__, *(os.path.join(os.path.dirname(__file__), "fixes", name) for name in ("command.py", "whole_run.py")),
+                "<frozen runpy>", runpy.__file__)
 
-#: The folder of what stands between a script and the operators of PyTorch.
-PROFILER = os.path.join(os.path.dirname(__file__), "profiler")
+#: The folders of what stands between a script and the operators of PyTorch.
+HIDDEN_FOLDERS = tuple(os.path.join(os.path.dirname(__file__), name) for name in ("profiler", "fixes"))
 
 #: Rows of the table of lines that ``sparsekit profile`` prints.
 PRINTED_LINES = 15
@@ -282,16 +283,20 @@ def exit_status(error: BaseException) -> int:
 
 def print_error(error: BaseException) -> None:
     """Print an uncaught error as Python does, or the script's own way, without the lines of the profiler."""
-    trace = script_traceback(error.__traceback__)
     if sys.excepthook is not sys.__excepthook__:
-        sys.excepthook(type(error), error, trace)
+        sys.excepthook(type(error), error, script_traceback(error.__traceback__))
         return
-    printed = traceback.TracebackException(type(error), error, trace)
+    print(formatted_error(error), end="", file=sys.stderr)
+
+
+def formatted_error(error: BaseException) -> str:
+    """Return what Python prints of an uncaught error of a script, without the lines of the profiler and of ``fix``."""
+    printed = traceback.TracebackException(type(error), error, script_traceback(error.__traceback__))
     part: traceback.TracebackException | None = printed
     while part is not None:
-        part.stack[:] = [frame for frame in part.stack if os.path.dirname(frame.filename) != PROFILER]
+        part.stack[:] = [frame for frame in part.stack if os.path.dirname(frame.filename) not in HIDDEN_FOLDERS]
         part = part.__cause__ or part.__context__
-    print("".join(printed.format()), end="", file=sys.stderr)
+    return "".join(printed.format())
 
 
 def script_traceback(trace: TracebackType | None) -> TracebackType | None:

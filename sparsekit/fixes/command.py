@@ -22,7 +22,7 @@ from .result import Fixes
 from .scripts import Script
 from .source import text_of_file
 from .trial import TIMEOUT, try_fixes, try_script
-from .whole_run import NoSteps
+from .whole_run import NoSteps, ScriptError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,6 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     places = [words.output.absolute(), words.contract and words.contract.absolute()]  # the script may change the folder
     try:
         fixes = try_script(Script(script, words.arguments, words.steps, words.timeout), _tell) if _is_torch(script) else None
+    except ScriptError as error:
+        print(f"{error.trace}No fix was tried: the script ends with this error.", file=sys.stderr)
+        return 1
     except NoSteps as error:
         if error.status:
             print(f"error: {error.said}", file=sys.stderr)

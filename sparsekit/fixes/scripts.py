@@ -107,7 +107,9 @@ def profile_of(script: str | Path, arguments: Sequence[str] = (), steps: int = 3
     ------
     NoSteps
         If the script makes fewer than two steps.
+    ScriptError
+        If it raises an error before that.
     Failure
-        If it fails.
+        If its process fails.
     """
     return Script(script, arguments, steps, timeout).run(()).profile

@@ -30,7 +30,7 @@ from .result import ALL, Figures, Fix, Fixes, Tried
 from .scripts import Script
 from .source import edited
 from .torch_programs import growing
-from .whole_run import NoSteps
+from .whole_run import NoSteps, ScriptError
 
 #: Smallest share by which the bytes at the peak or the bytes moved must fall for a fix to count.
 LEAST_BYTES = 0.01
@@ -120,6 +120,8 @@ def try_script(script: Script, tell: Callable[[str], None] | None = None) -> Fix
     ------
     NoSteps
         If the script makes fewer than two steps with an optimizer of PyTorch.
+    ScriptError
+        If the script raises an error before its steps have been seen.
     """
     return _Trial(script, None, TOLERANCE, tell or (lambda words: None)).result()
 
@@ -253,7 +255,7 @@ class _Trial:
         try:
             again = self.subject.run((), turned=False)
             self.original = self.subject.run(())
-        except NoSteps:
+        except (NoSteps, ScriptError):
             raise
         except SparsekitError as error:
             return _first_line(error)

@@ -28,6 +28,7 @@ import numpy as np
 from ..base.errors import SparsekitError
 from ..base.optional import whole_import
 from ..base.platform import before_leaving
+from ..cli import formatted_error
 from ..profiler.profiler import Profiler
 from ..profiler.source_location import name_of_file
 from ..profiler.torch_mode import torch_of, unseen
@@ -85,6 +86,17 @@ class NoSteps(SparsekitError):
 
     def __reduce__(self) -> tuple[type[NoSteps], tuple[str, int]]:
         return NoSteps, (self.said, self.status)
+
+
+class ScriptError(SparsekitError):
+    """A script raised an error; ``trace`` is what Python prints of it."""
+
+    def __init__(self, said: str, trace: str) -> None:
+        super().__init__(said)
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[type[ScriptError], tuple[str, str]]:
+        return ScriptError, (str(self), self.trace)
 
 
 class NeedsInput(SparsekitError):
@@ -333,8 +345,8 @@ class _Watch:
     # the answer
 
     def failed(self, error: Exception) -> None:
-        """The script has raised an error."""
-        raise error
+        """Answer with the error that the script has raised."""
+        runner.answer(ScriptError(str(runner.failure(error)), formatted_error(error)))
 
     def ended(self, status: int | None) -> None:
         """Answer with what was seen; ``status`` is that of the script if it has ended, and None for a process that it started."""

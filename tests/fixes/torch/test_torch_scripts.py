@@ -494,11 +494,19 @@ def test_what_cannot_be_judged_is_said_in_one_sentence(fix):
     assert "No optimizer of PyTorch made a step." in printed.err
     assert "Hint: give the script the arguments" in printed.err
     assert "Of a script that does not train, sparsekit profile tells what is dense." in printed.err
-    _, printed = fix("raise ValueError('no data')\n")
-    assert "No fix was tried. The step raises ValueError: no data" in printed.out
     _, printed = fix(SGD.replace("loss =", "loss = torch.rand(1, generator=torch.Generator().manual_seed(os.getpid())) *"))
     assert "Two runs of the unchanged program differ" in printed.out
     assert "processes and threads of its own" in printed.out
+
+
+@pytest.mark.parametrize("text", ["raise ValueError('no data')\n", SGD.replace("    loss =", "    if model.first.weight.grad "
+                                  "is not None:\n        raise ValueError('no data')\n    loss =")], ids=["at once", "second step"])
+def test_an_error_of_the_script_is_printed_as_python_prints_it(fix, text):
+    status, printed = fix(text)
+    assert status == 1
+    told = printed.err.partition("Traceback")[2].splitlines()
+    assert [line.partition(", line ")[0] for line in told if line.startswith("  File")] == [f'  File "{Path.cwd() / "train.py"}"']
+    assert told[-2:] == ["ValueError: no data", "No fix was tried: the script ends with this error."]
 
 
 def test_the_written_test_holds_for_the_mended_script_only(fix, tmp_path):

@@ -540,14 +540,14 @@ def _finish(told: TimedRows, values: Slots, slots: Sequence[int], arrays: Sequen
 
 
 def _own(store: Store, workspace: Workspace) -> Store:
-    """The store, copied if it lies in memory that the next run uses."""
+    """The store, copied if it lies in memory that the next run uses, or may do so."""
     if workspace.replays:
         if any(map(workspace.keeps, parts_of(store))):
             with parts_of(store)[0].device:  # cupy's, on a GPU
                 return copied(store)
         return store
     if isinstance(store, np.ndarray):
-        return copied_from_table(store) if store.base is not None and workspace.keeps(store) else store
+        return store if store.base is None else copied_from_table(store)  # a part of other memory, as a table's is
     return copied(store) if any(map(workspace.keeps, parts_of(store))) else store
 
 

@@ -61,12 +61,12 @@ def head_gradients(heads: list[Any], gradients: list[Any] | None) -> tuple[list[
     gradients = gradients if gradients is not None else [None] * len(heads)
     if len(gradients) != len(heads):
         raise ShapeError(f"{len(gradients)} head gradients were given for {len(heads)} heads.", hint="give one for each head.")
-    seeds = [_ones_for(head) if gradient is None else gradient
-             for head, gradient in zip(heads, gradients, strict=True)]
-    for head, gradient in zip(heads, seeds, strict=True):
-        if gradient.shape != head.shape:
+    seeds = []
+    for head, gradient in zip(heads, gradients, strict=True):
+        if gradient is not None and gradient.shape != head.shape:
             raise ShapeError(f"A head gradient has shape {gradient.shape}, but its head has shape {head.shape}.",
                              hint="they must be equal.")
+        seeds.append(_ones_for(head) if gradient is None else gradient)
     return entries, seeds
 
 

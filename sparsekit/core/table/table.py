@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 #: Elements that rows may touch before Python looks for signals; some milliseconds of work.
 BETWEEN_PAUSES = 1 << 22
 
+#: Bytes below which a sparse gradient is copied from the memory of a table: new memory for the next run would take longer.
+SMALL = 1 << 16
+
 #: The column of the last row that says how far a run came.
 REACHED = 1
 
@@ -686,14 +689,21 @@ class Table:
     def take(self, slot: int) -> Any:  # Any: a store
         """The store of a slot, which the next run leaves alone: its memory is given away if that can be, and copied otherwise."""
         like = self.lowered.stores[slot]
-        held = self._take_free()
-        memories = [held.pop(place, None) for place in self._handed.get(slot, ())]
-        self._free[:] = [held]
-        arrays = [memory for memory in memories if memory is not None]
-        if len(arrays) < len(parts_of(like)):
+        outlines, held = parts_of(like), self._take_free()
+        memories = [held[place] for place in self._handed.get(slot, ()) if place in held]
+        if len(memories) < len(outlines):
+            self._free[:] = [held]
             return copied(self.store(slot))
-        for memory, outline in zip(arrays, parts_of(like), strict=True):
-            memory.resize(self._shape_of(outline), refcheck=False)  # ``_array`` has made no view of it
+        arrays, copies = [], sum([memory.nbytes for memory in memories]) < SMALL
+        for memory, place, outline in zip(memories, self._handed[slot], outlines, strict=True):
+            shape = self._shape_of(outline)
+            if copies:
+                arrays.append(memory[:math.prod(shape)].reshape(shape).copy())
+            else:
+                del held[place]
+                memory.resize(shape, refcheck=False)  # ``_array`` has made no view of it
+                arrays.append(memory)
+        self._free[:] = [held]
         return rebuilt(like, arrays)
 
     def _take_over(self, number: int, values: Slots) -> bool:

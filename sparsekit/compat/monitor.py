@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..base.checks import whole
 from ..base.errors import DTypeError, ParameterError, expected
 from ..ndarray import NDArray, norm
-from ..symbol.node import order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +29,8 @@ def root_mean_square(x: NDArray) -> NDArray:
 class Monitor:
     """Record statistics of the outputs, gradients and parameters of a network at intervals of batches.
 
-    Outputs have names such as ``fc1_output``.  Gradients of parameters are named after the operator that reads the parameter,
-    such as ``fc1_backward_output1``, as in MXNet; a batch without a backward pass has none.  Parameters and data keep their
-    names.
+    Outputs have names such as ``fc1_output``.  Gradients are named after the operator that sends them to one of its inputs, such
+    as ``fc1_backward_output1``, as in MXNet; a batch without a backward pass has none.  Parameters and data keep their names.
 
     Parameters
     ----------
@@ -67,7 +65,6 @@ class Monitor:
         self.activated, self.step = False, 0
         self.queue: list[tuple[int, str, Any]] = []
         self.exes: list[Any] = []
-        self._passes: dict[int, int] = {}  # backward passes of each executor before the batch
 
     def __repr__(self) -> str:
         return f"Monitor({self.interval}, pattern={self.re_prog.pattern!r})"
@@ -86,7 +83,6 @@ class Monitor:
         """Start a batch; call before the forward pass."""
         if self.step % self.interval == 0:
             self.queue, self.activated = [], True
-            self._passes = {id(exe): exe._backward_passes for exe in self.exes}
         self.step += 1
 
     def toc(self) -> list[tuple[int, str, str]]:
@@ -100,8 +96,7 @@ class Monitor:
         if not self.activated:
             return []
         for exe in self.exes:
-            sent = exe._backward_passes > self._passes.get(id(exe), 0)
-            for name, array in (*(_gradients(exe) if sent else ()), *exe.arg_dict.items(), *exe.aux_dict.items()):
+            for name, array in (*exe.arg_dict.items(), *exe.aux_dict.items()):
                 self.stat_helper(name, array)
         self.activated = False
         entries = sorted(self.queue, key=lambda entry: entry[1]) if self.sort else self.queue
@@ -112,15 +107,6 @@ class Monitor:
         """Finish a batch, and log the statistics."""
         for step, name, text in self.toc():
             logging.info("Batch: %7d %-30s %s", step, name, text)
-
-
-def _gradients(exe: Executor) -> Iterator[tuple[str, Any]]:
-    """Yield name and gradient of each parameter, starting at the last operator."""
-    held = exe.grad_dict
-    for node in reversed(order(exe._heads)):
-        for number, (source, _) in enumerate(node.inputs):
-            if source.call is None and held.get(source.name) is not None:
-                yield f"{node.name}_backward_output{number}", held[source.name]
 
 
 def _text(name: str, values: NDArray | Sequence[NDArray]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,6 @@ from .workspace import Workspace, copied, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
-    from typing import TypeAlias
 
     from ..base.types import DType
     from ..storage.types import Store
@@ -40,9 +39,6 @@ if TYPE_CHECKING:
     from .table.timed import TimedRows
     from .types import ArrayFunctions, ArrayObject, Entry, Slots
     from .workspace import Buffers
-
-    #: Called after each operator with how many ran, and what gives the array of a slot.
-    Watch: TypeAlias = Callable[[int, Callable[[int], ArrayObject]], None]
 
 _clock = time.perf_counter_ns
 
@@ -183,12 +179,8 @@ class CachedOp:
 
     # running
 
-    def __call__(self, arrays: Sequence[ArrayObject], watch: Watch | None = None) -> list[ArrayObject]:
-        """Run it on arrays of the kinds that it was made for, recorded as one node; a list of the results.
-
-        ``watch(number, array_of)`` is called after each operator of the forward pass, with the number of those that ran;
-        ``array_of(slot)`` gives any array that has been computed.
-        """
+    def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject]:
+        """Run it on arrays of the kinds that it was made for, recorded as one node; a list of the results."""
         values = self.empty[:]
         for slot, array in zip(self.inputs, arrays, strict=True):
             missed = array._layout.missed
@@ -198,11 +190,7 @@ class CachedOp:
         except IndexError:
             workspace = Workspace(self.ctx)
         first = graph.reserve() if hooks.sink is not None else 0
-        told = None
-        if watch is None:
-            told = self._execute(self.forward, None, values, workspace, (), first)
-        else:
-            self._run_watched(watch, values, workspace, first)
+        told = self._execute(self.forward, None, values, workspace, (), first)
         stores = [_own(values[slot], workspace) for slot in self.outputs]
         if told is not None:
             _finish(told, values, self.inputs, arrays, zip(self.outputs, stores, strict=True))
@@ -213,18 +201,6 @@ class CachedOp:
         node = ProgramNode(self, entries, len(stores), arrays, values, workspace, first)
         return [wrap(store, self.ctx, entry and (node, place))
                 for place, (store, entry) in enumerate(zip(stores, self.entries, strict=True))]
-
-    def _run_watched(self, watch: Watch, values: Slots, workspace: Workspace, first: int) -> None:
-        """Run the forward pass one operator at a time, and show each to ``watch``."""
-        state = hooks.state
-        before = state.recording, state.layer
-        try:
-            state.recording = False
-            told = None if hooks.sink is None else hooks.sink.op
-            run_in_python(self.forward, values, workspace, (), told, first, watch=lambda number: watch(
-                number, lambda slot: wrap(_own(values[slot], workspace), self.ctx)))
-        finally:
-            state.recording, state.layer = before
 
     def send_back(self, node: ProgramNode, gradients: Sequence[ArrayObject | None], buffers: Buffers, retain: bool,
                    held: Sequence[ArrayObject | None], loans: Loans) -> list[ArrayObject | None]:

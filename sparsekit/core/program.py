@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     #: ``Sink.op``.
     Told: TypeAlias = Callable[[Ran, int, int, Sequence[Store], Sequence[Store], Numbered | None], None]
 
-    #: Called after each step with how many ran.
-    Watch: TypeAlias = Callable[[int], None]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -222,7 +219,7 @@ def execute(program: Program, number: int, values: Slots, workspace: Workspace, 
 
 
 def run_in_python(program: Program, values: Slots, workspace: Workspace, buffers: Buffers = (), told: Told | None = None,
-                  first: int = 0, keeping: bool = False, watch: Watch | None = None, numbers: range | None = None) -> None:
+                  first: int = 0, keeping: bool = False, numbers: range | None = None) -> None:
     """Run steps in Python, and count them in the workspace; ``execute`` says what the parameters are.
 
     Parameters
@@ -231,8 +228,6 @@ def run_in_python(program: Program, values: Slots, workspace: Workspace, buffers
         Number of the node of the first step for a recorder; 0 if none is recorded.
     keeping : bool, optional
         Leave an example of each store that nothing reads afterwards, for a table.
-    watch : callable, optional
-        Called after each step, with how many ran; until all ran, all stores are there.
     numbers : range, optional
         Which of the steps; all by default.
     """
@@ -241,15 +236,9 @@ def run_in_python(program: Program, values: Slots, workspace: Workspace, buffers
     try:
         for number in range(len(program.steps)) if numbers is None else numbers:
             note = program.steps[number].note
-            if told is not None or watch is not None:
+            if told is not None:
                 state.layer, state.lane = note.layer, note.lane or lane
-            node = link.to(first, note)
-            if watch is not None:  # user code, which numpy may warn; otherwise the caller has it not warn
-                hooks.ignore_fp_errors(execute, program, number, values, workspace, buffers, told, node)
-                workspace.ran = number + 1
-                watch(number + 1)
-                continue
-            execute(program, number, values, workspace, buffers, told, node)
+            execute(program, number, values, workspace, buffers, told, link.to(first, note))
             workspace.ran = number + 1
             for slot in program.spent[number]:
                 values[slot] = _example_of(values[slot]) if keeping else None
@@ -257,8 +246,6 @@ def run_in_python(program: Program, values: Slots, workspace: Workspace, buffers
         raise program.named(number, values, error) from error
     finally:
         state.lane = lane
-    for slot in set().union(*program.spent) if watch is not None else ():
-        values[slot] = None
 
 
 def go_on(program: Program, table: Table, place: int, values: Slots, workspace: Workspace, buffers: Buffers = (),

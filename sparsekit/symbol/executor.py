@@ -16,7 +16,7 @@ from ..base.forking import load
 from ..base.warn import warn_user
 from ..core import hooks
 from ..core.dispatch import wrap
-from ..core.graph import Variable, backward, release
+from ..core.graph import CustomNode, Variable, backward, release
 from ..core.partial_shapes import complete, to_user
 from ..core.trace import TracingError
 from ..ndarray.backward import head_gradients
@@ -68,7 +68,8 @@ class Executor:
         #: Whether the last pass may be sent back; None if that was done by a table, which keeps nothing for it.
         self._recorded: bool | None = False
         self._warned = False
-        self._backward_passes = 0
+        #: Of a pass that is shown to a callback: by operator, the names and the gradients of its inputs.
+        self._sent: list[dict[str, Any]] = []
         self.training: Any = None  # what a module keeps of its steps
         self._order: list[int] = []  # of the outputs, among the results of the program
         self._symbol: Any = None  # set by the symbol that was bound
@@ -153,7 +154,7 @@ class Executor:
     def _forget(self) -> None:
         if self._results is not None:
             release([array._entry[0] for array in self._results if array._entry is not None])
-        self._results, self._recorded = None, False
+        self._results, self._recorded, self._sent = None, False, []
 
     def whole_step(self) -> StepProgram | str:
         """Forward and backward pass in training, to which updates may be added; or why there is none."""
@@ -265,10 +266,13 @@ class Executor:
             backward(entries, gradients, F, wrap, True)
         finally:
             state.recording, state.training = before
-        self._backward_passes += 1
         for variable in marked:
             if not variable.fresh and variable.grad_req == "write":
                 _clear(variable.grad)
+        if self._monitor is not None:
+            for sent in reversed(self._sent):
+                for name, gradient in sent.items():
+                    self._tell(name, gradient)
 
     def _head_gradients(self, out_grads: object) -> list[Any]:
         names = [node.output_names()[place] for node, place in self._heads]
@@ -292,32 +296,67 @@ class Executor:
     # other methods
 
     def set_monitor_callback(self, callback: object, monitor_all: bool = False) -> None:
-        """Show a function every array that operators compute in forward passes.
+        """Show a function every array that operators compute, which then run one by one.
 
         Parameters
         ----------
         callback : function or None
-            ``callback(name, array)`` is called with names such as ``fc1_output``.  None removes the callback.
+            ``callback(name, array)`` is called with names such as ``fc1_output``, and after a backward pass with the gradients
+            that operators sent to their inputs, such as ``fc1_backward_output0``.  None removes the callback.
         monitor_all : bool
             Also call it with the inputs, under names such as ``fc1_data``.
+
+        Notes
+        -----
+        An input that has no gradient, such as a label, has one of zeros; it is not shown if it is sparse.  A parameter that
+        several operators read has one gradient, the sum.
         """
         if callback is not None and not callable(callback):
             raise DTypeError(expected("callback", "a function", type(callback)), hint="callback(name, array)")
         self._monitor = None if callback is None else (callback, bool(monitor_all))
 
-    def _show(self, node: SymbolNode, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
-        callback, everything = self._monitor or (print, False)
+    def _show(self, node: SymbolNode, call: Callable[[Sequence[NDArray]], list[NDArray]], inputs: Sequence[NDArray]
+              ) -> list[NDArray]:
+        """Call an operator, and show its arrays."""
+        if hooks.state.recording:
+            self._sent.append({})
+            inputs = [self._apart(node, place, array) for place, array in enumerate(inputs)]
+        outputs = call(inputs)
+        if self._monitor is not None and self._monitor[1]:
+            for name, (source, _), array in zip(node.input_names(), node.inputs, inputs, strict=False):
+                if source.call is None:
+                    self._tell(source.name, array)
+                self._tell(f"{node.name}_{name}", array)
+        for name, array in zip(node.output_names(), outputs, strict=False):  # those behind them are the operator's own
+            self._tell(name, array)
+        return outputs
+
+    def _apart(self, node: SymbolNode, place: int, array: NDArray) -> NDArray:
+        """An input of an operator, of which the gradient is noted that this operator sends."""
+        source, sent = node.inputs[place][0], self._sent[-1]
+        name = f"{node.name}_backward_output{place if len(node.inputs) > 1 else ''}"
+        entry = array._entry
+        if entry is not None and entry[0].grad is not None:
+            sent[name] = entry[0].grad
+        if sent.get(name) is not None or source in self._states or array.stype != "default":
+            return array
+
+        def note(gradients: list[NDArray]) -> list[NDArray]:
+            sent[name] = gradients[0]
+            return gradients
+
+        sent[name] = wrap(array._store.copy(), self._ctx)
+        sent[name]._store[...] = 0
+        return wrap(array._store, self._ctx, (CustomNode(note, (entry,), 1, self._ctx), 0))
+
+    def _tell(self, name: str, array: NDArray) -> None:
+        """Show one array."""
         state = hooks.state
         recording = state.recording
         try:
             state.recording = False
-            if everything:
-                for name, (source, _), array in zip(node.input_names(), node.inputs, inputs, strict=False):
-                    if source.call is None:
-                        callback(source.name, wrap(array._store, self._ctx))
-                    callback(f"{node.name}_{name}", wrap(array._store, self._ctx))
-            for name, array in zip(node.output_names(), outputs, strict=True):
-                callback(name, wrap(array._store, self._ctx))
+            if self._monitor is not None:
+                self._monitor[0](name, wrap(array._store, self._ctx))
         finally:
             state.recording = recording
 

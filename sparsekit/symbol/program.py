@@ -5,8 +5,9 @@ Operators that hold graphs or call Python run between programs, as do those whos
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import SparsekitError
 from ..core import cached_op, hooks
@@ -22,24 +23,11 @@ if TYPE_CHECKING:
     from ..base.context import Context
     from ..base.types import Shape
 
-#: ``watch(node, inputs, outputs)`` is shown the arrays of every operator.
-Watch = Callable[[SymbolNode, Sequence[Any], Sequence[Any]], None]
+#: ``watch(node, call, inputs)`` gives what ``call(inputs)`` does, the outputs of an operator; it may look at both.
+Watch = Callable[[SymbolNode, Callable[[Sequence[Any]], list[Any]], Sequence[Any]], list[Any]]
 
 #: Programs that are kept of one segment, and calls for one set of shapes; then all are forgotten.
 REMEMBERED = 64
-
-
-class _Lowered(NamedTuple):
-    """The program of a segment for arrays of one kind each.
-
-    Attributes
-    ----------
-    shown : dict of int to list
-        By the number of operators that have run: the nodes that are done then, with the slots of their inputs and outputs.
-    """
-
-    program: cached_op.CachedOp
-    shown: dict[int, list[tuple[SymbolNode, list[int], list[int]]]]
 
 
 class _Segment:
@@ -66,7 +54,7 @@ class _Segment:
             self.inputs = list(nodes[0].inputs)
         self.outputs: list[Entry] = []
         self.done: list[Entry] = []
-        self.lowered: dict[Any, _Lowered] = {}
+        self.lowered: dict[Any, cached_op.CachedOp] = {}
 
 
 class SymbolProgram:
@@ -125,11 +113,12 @@ class SymbolProgram:
         ctx : Context
             Where operators without inputs create.
         watch : callable, optional
+            Calls each operator; then they run one by one, and not as programs.
         """
         held: dict[Entry, Any] = {(node, 0): array for node, array in zip(self.variables, values, strict=True)}
         shapes = tuple([tuple(array.shape) for array in values]) if self._open else ()
-        if ctx is TRACE:
-            for _ in self._noted(self.operators, held, shapes):
+        if ctx is TRACE or watch is not None:
+            for _ in self._called(self.operators, held, ctx, shapes, watch):
                 pass
             return [held[head] for head in self.heads]
         segments, at = self._segments, 0
@@ -138,10 +127,10 @@ class SymbolProgram:
             arrays = [held[entry] for entry in segment.inputs]
             try:
                 if segment.alone:
-                    self._run_alone(segment.nodes[0], arrays, held, ctx, shapes, watch)
+                    for _ in self._called(segment.nodes, held, ctx, shapes):
+                        pass
                 else:
-                    lowered = self._lowered(segment, arrays, ctx, shapes)
-                    results = lowered.program(arrays, watch and _watching(lowered, watch))
+                    results = self._lowered(segment, arrays, ctx, shapes)(arrays)
                     held.update(zip(segment.outputs, results, strict=True))
             except _ReadsValues as reads:
                 self._alone.add(reads.node)
@@ -173,7 +162,7 @@ class SymbolProgram:
             return None
         held = {(node, 0): place for place, node in enumerate(self.variables)}
         shapes = tuple([tuple(array.shape) for array in values]) if self._open else ()
-        tracer, results, _ = self._traced(segment, [values[held[entry]] for entry in segment.inputs], ctx, shapes)
+        tracer, results = self._traced(segment, [values[held[entry]] for entry in segment.inputs], ctx, shapes)
         return (tracer, results, [held[entry] for entry in segment.inputs],
                 [segment.outputs.index(head) for head in self.heads])
 
@@ -191,32 +180,23 @@ class SymbolProgram:
                 for operator in self.operators}
         return self._adjusted[shapes][node]
 
-    def _run_alone(self, node: SymbolNode, arrays: list[Any], held: dict[Entry, Any], ctx: Context, shapes: tuple[Shape, ...],
-                   watch: Watch | None) -> None:
-        layer = hooks.state.layer
-        try:
-            hooks.state.layer = node.name
-            outputs = _called(self._call(node, shapes), arrays, ctx)
-            if watch is not None:
-                watch(node, arrays, outputs)
-        finally:
-            hooks.state.layer = layer
-        held.update({(node, place): array for place, array in enumerate(outputs)})
-
-    def _noted(self, nodes: Iterable[SymbolNode], held: dict[Entry, Any], shapes: tuple[Shape, ...]) -> Iterable[SymbolNode]:
-        """Call operators on traced arrays, one after the other."""
+    def _called(self, nodes: Iterable[SymbolNode], held: dict[Entry, Any], ctx: Context, shapes: tuple[Shape, ...],
+                watch: Watch | None = None) -> Iterable[SymbolNode]:
+        """Call operators on the arrays that are held, one after the other."""
         state = hooks.state
         layer = state.layer
         try:
             for node in nodes:
                 state.layer = node.name
-                outputs = _called(self._call(node, shapes), [held[entry] for entry in node.inputs], TRACE)
+                call = functools.partial(_outputs_of, self._call(node, shapes), ctx)
+                inputs = [held[entry] for entry in node.inputs]
+                outputs = call(inputs) if watch is None else watch(node, call, inputs)
                 held.update({(node, place): array for place, array in enumerate(outputs)})
                 yield node
         finally:
             state.layer = layer
 
-    def _lowered(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]) -> _Lowered:
+    def _lowered(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]) -> cached_op.CachedOp:
         """The program of a segment for such arrays."""
         state = hooks.state
         key = (ctx, shapes, state.training, state.recording, *[cached_op.kind_of(array) for array in arrays])
@@ -227,32 +207,27 @@ class SymbolProgram:
             lowered = segment.lowered[key] = self._lower(segment, arrays, ctx, shapes)
         return lowered
 
-    def _lower(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]) -> _Lowered:
-        tracer, results, shown = self._traced(segment, arrays, ctx, shapes)
-        return _Lowered(cached_op.CachedOp(tracer, results, F, self._part or len(self._segments) > 1), shown)
+    def _lower(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]) -> cached_op.CachedOp:
+        tracer, results = self._traced(segment, arrays, ctx, shapes)
+        return cached_op.CachedOp(tracer, results, F, self._part or len(self._segments) > 1)
 
     # Any: arrays
-    def _traced(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]
-                ) -> tuple[Tracer, list[Any], dict[int, list[tuple[SymbolNode, list[int], list[int]]]]]:
-        """A segment traced on such arrays: its results, and what ``_Lowered`` shows of it."""
+    def _traced(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]) -> tuple[Tracer, list[Any]]:
+        """A segment traced on such arrays, and its results."""
         if any(array._ctx is not ctx for array in arrays):
             places = ", ".join(dict.fromkeys(str(array._ctx) for array in arrays))
             raise SparsekitError(f"The arrays of a symbol live on different contexts: {places}.",
                                  hint="bring them together with as_in_context(ctx).")
         tracer = Tracer(ctx, hooks.state.recording)
-        shown: dict[int, list[tuple[SymbolNode, list[int], list[int]]]] = {}
         at = 0
         with tracer.at_work():
             held = {entry: tracer.lift(array, object()) for entry, array in zip(segment.inputs, arrays, strict=True)}
             try:
-                for node in self._noted(segment.nodes, held, shapes):
+                for _ in self._called(segment.nodes, held, TRACE, shapes):
                     at += 1
-                    shown.setdefault(len(tracer.steps), []).append((
-                        node, [held[entry]._store.slot for entry in node.inputs],
-                        [held[node, place]._store.slot for place in range(node.visible)]))
             except TracingError:
                 raise _ReadsValues(segment.nodes[at]) from None
-        return tracer, [held[entry] for entry in segment.outputs], shown
+        return tracer, [held[entry] for entry in segment.outputs]
 
 
 class _ReadsValues(Exception):
@@ -263,16 +238,8 @@ class _ReadsValues(Exception):
         self.node = node
 
 
-def _called(call: Call, arrays: Sequence[Any], ctx: Context) -> list[Any]:
+def _outputs_of(call: Call, ctx: Context, arrays: Sequence[Any]) -> list[Any]:
     """The outputs of an operator."""
     function = getattr(call.op, "invoke", None) or (invoke_update if isinstance(call.op, Update) else invoke)
     outputs = function(call, tuple(arrays), None, ctx)
     return outputs if type(outputs) is list else [outputs]
-
-
-def _watching(lowered: _Lowered, watch: Watch) -> Callable[[int, Callable[[int], Any]], None]:
-    def look(number: int, array_of: Callable[[int], Any]) -> None:
-        for node, inputs, outputs in lowered.shown.get(number, ()):
-            watch(node, tuple(map(array_of, inputs)), list(map(array_of, outputs)))
-
-    return look

@@ -400,6 +400,72 @@ def test_a_monitor_shows_gradients_after_a_backward_pass_alone():
         assert found[0][2] == "0.3\t", "with the digits of float32"
 
 
+def monitored(symbol, heads=None, **arrays):
+    """What a monitor is shown of a training pass, by name, and the executor."""
+    executor = symbol.simple_bind(mx.cpu(), **{name: array.shape for name, array in arrays.items()},
+                                  grad_req={name: "null" if name in ("data", "label") else "write"
+                                            for name in symbol.list_arguments()})
+    shown = {}
+    executor.set_monitor_callback(lambda name, array: shown.__setitem__(name, array.asnumpy()))
+    executor.forward(is_train=True, **arrays)
+    executor.backward(heads)
+    return shown, executor
+
+
+def test_a_monitor_is_shown_what_each_operator_sends_back():
+    """The names are those of MXNet 1.9.1, in its order but for the label; there, data and label have what memory held before."""
+    net = sym.Activation(sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc"), act_type="sigmoid", name="act")
+    net = sym.LinearRegressionOutput(net, sym.var("label"), name="out")
+    data, weight, bias = nd.array([[1.0, 2.0]]), nd.array([[0.5, -0.25], [1.0, 0.0]]), nd.array([0.0, 0.5])
+    shown, executor = monitored(net, data=data, label=nd.array([[0.0, 1.0]]), fc_weight=weight, fc_bias=bias)
+    assert list(shown) == ["fc_output", "act_output", "out_output", "out_backward_output0", "out_backward_output1",
+                           "act_backward_output", "fc_backward_output0", "fc_backward_output1", "fc_backward_output2"]
+    activated = 1 / (1 + np.exp(-np.array([[0.0, 1.5]])))
+    at_act = (activated - [[0.0, 1.0]]) / 2
+    at_fc = at_act * activated * (1 - activated)
+    expected = {"out_backward_output0": at_act, "out_backward_output1": np.zeros((1, 2)), "act_backward_output": at_fc,
+                "fc_backward_output0": at_fc @ weight.asnumpy(), "fc_backward_output1": at_fc.T @ data.asnumpy(),
+                "fc_backward_output2": at_fc[0]}
+    for name, values in expected.items():
+        np.testing.assert_allclose(shown[name], values, rtol=1e-5, err_msg=name)
+    np.testing.assert_array_equal(executor.grad_dict["fc_weight"].asnumpy(), shown["fc_backward_output1"])
+
+
+def test_a_monitor_is_shown_the_part_of_each_reader():
+    x = sym.square(sym.var("x"), name="x2")
+    shown, executor = monitored(sym.broadcast_mul(sym.exp(x, name="e"), x, name="m"), nd.ones((2,)), x=nd.array([0.5, 1.0]))
+    square, exponential = np.array([0.25, 1.0]), np.exp([0.25, 1.0])
+    np.testing.assert_allclose(shown["e_backward_output"], square * exponential, rtol=1e-6)
+    np.testing.assert_allclose(shown["m_backward_output1"], exponential, rtol=1e-6)
+    whole = 2 * np.array([0.5, 1.0]) * exponential * (1 + square)
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), whole, rtol=1e-6)
+
+
+def test_a_monitor_changes_nothing():
+    net = sym.BatchNorm(sym.dot(sym.var("data", stype="csr"), sym.var("w", stype="row_sparse"), name="fc"), name="bn")
+    net = sym.SoftmaxOutput(sym.Dropout(net, p=0.5, name="drop"), sym.var("label"), name="out")
+    rows = nd.array(np.random.default_rng(0).random((6, 5)) > 0.5).tostype("csr")
+    outcomes, names = [], set()
+    for callback in (None, lambda name, array: names.add(name)):
+        mx.random.seed(3)
+        executor = net.simple_bind(mx.cpu(), data=(6, 5), label=(6,), w=(5, 4), grad_req={
+            "data": "null", "label": "null", "w": "write", "bn_gamma": "add", "bn_beta": "write"})
+        executor.arg_dict["w"][:] = 0.1 * nd.arange(20).reshape((5, 4))
+        executor.arg_dict["bn_gamma"][:] = 1
+        executor.set_monitor_callback(callback)
+        for _ in range(2):
+            executor.forward(is_train=True, data=rows, label=nd.array([0, 1, 2, 3, 0, 1]))
+            executor.backward()
+        outcomes.append([*executor.outputs, *executor.grad_dict.values(), *executor.aux_arrays])
+    assert executor.grad_dict["w"].stype == "row_sparse"
+    for ours, expected in zip(*outcomes, strict=True):
+        assert (ours is None) == (expected is None)
+        if ours is not None:
+            np.testing.assert_array_equal(ours.asnumpy(), expected.asnumpy())
+    assert "fc_backward_output0" not in names, "a dense gradient of sparse data was computed"
+    assert {"fc_backward_output1", "bn_backward_output0", "bn_backward_output1", "drop_backward_output"} < names
+
+
 @pytest.mark.parametrize(("kind", "labels"), [("SigmoidBCELoss", [1, 0]), ("LogisticLoss", [1, -1])])
 def test_gradients_of_losses_of_two_classes_are_exact_at_zero(kind, labels):
     prediction, label = nd.zeros((2,)), nd.array(labels)

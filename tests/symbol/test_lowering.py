@@ -58,7 +58,7 @@ def test_training_passes_work_in_the_same_memory():
             executor.backward()
         slope = 2 * value * (1 - np.tanh(np.float64(value) ** 2) ** 2)
         np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), slope, rtol=1e-3, atol=1e-6)
-        training = programs(executor)[0].program
+        training = programs(executor)[0]
         executor.forward(is_train=False)
         kept.append(list(training.workspaces))
     assert len(kept[0]) == 1

@@ -439,6 +439,41 @@ def test_layers_of_a_subclass_and_by_another_name_are_found_where_they_are_made(
     assert "super().__init__(rows, 8, sparse=True)" in patch
 
 
+TOWERS = '''
+class Tower(nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.emb = nn.Embedding(rows, 8)
+
+    def forward(self, tokens):
+        return self.emb(tokens)
+
+
+class Trainer:
+    def __init__(self):
+        self.users, self.items = Tower(ROWS), Tower(ROWS + 1000)
+        self.optimizer = torch.optim.SGD([*self.users.parameters(), *self.items.parameters()], lr=0.1)
+
+    def fit(self):
+        for number in range(9):
+            tokens, _ = batch(number)
+            self.optimizer.zero_grad()
+            (self.users(tokens) * self.items(tokens)).sum().backward()
+            self.optimizer.step()
+
+
+Trainer().fit()
+'''
+
+
+def test_layers_that_one_line_makes_are_named_as_in_the_profile(fix, capsys):
+    _, printed = fix(TOWERS)
+    both = "self.users.emb.weight and self.items.emb.weight: nn.Embedding(…, sparse=True)"
+    assert re.search(f"{re.escape(both)} .* holds ", printed.out)
+    assert main(["profile", "train.py"]) == 0
+    assert "Look here first: the gradient of self.items.emb.weight, " in capsys.readouterr().err
+
+
 def test_a_layer_that_a_library_makes_is_left_to_it_and_the_rest_of_the_advice_is_said(fix, tmp_path):
     made = SGD.replace("model = Model()", '''
 model = Model()

@@ -174,7 +174,23 @@ def test_two_models_with_parts_of_the_same_name_are_told_apart(torch):
         first(tokens)
         second(tokens)
     owners = {row["owner"] for row in prof.memory["at_peak"] if row["role"] == "parameter"}
-    assert {"emb.weight", "Classifier2.emb.weight"} <= owners
+    assert {"emb.weight", "second.emb.weight"} <= owners
+
+
+def test_a_second_model_is_named_as_the_program_writes_it(torch):
+    class Trainer:
+        def __init__(self):
+            self.towers, self.item = [classifier(torch), classifier(torch)], torch.nn.Embedding(ROWS, WIDTH)
+            self.user = torch.nn.Embedding(ROWS, WIDTH)
+
+        def score(self, tokens):
+            return self.towers[0](tokens), self.towers[1](tokens), self.user(tokens), self.item(tokens)
+
+    trainer = Trainer()
+    with mx.Profiler(torch=True) as prof:
+        trainer.score(batch(torch)[0])
+    owners = {row["owner"] for row in prof.memory["at_peak"] if row["role"] == "parameter"}
+    assert {"emb.weight", "self.towers[1].emb.weight", "Embedding.weight", "self.item.weight"} <= owners
 
 
 def test_modules_that_are_made_anew_in_each_step_are_not_searched_for_each_time(torch, monkeypatch):

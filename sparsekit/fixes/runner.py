@@ -158,6 +158,12 @@ def _why(error: BaseException) -> str:
     return f"The step raises {type(error).__name__}: {first}{'.' if first != line else ''}"
 
 
+def words_of(error: BaseException) -> str:
+    """The class of an error and the first sentence of what it says."""
+    first = str(error).partition("\n")[0].partition(". ")[0]
+    return f"{type(error).__name__}: {first.rstrip('.')}" if first else type(error).__name__
+
+
 if __name__ == "__main__":
     from sparsekit.fixes import runner  # whose classes another process knows by this name
 

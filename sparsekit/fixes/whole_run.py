@@ -17,6 +17,7 @@ import random
 import runpy
 import sys
 import time
+import traceback
 import types
 import weakref
 from collections.abc import Callable
@@ -334,7 +335,12 @@ class _Watch:
 
     def failed(self, error: Exception) -> None:
         """The script has raised an error."""
-        raise error
+        if any(self.counts):
+            raise error
+        frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if is_program(frame.f_globals)]
+        where = f" in {name_of_file(frames[-1][0].f_code.co_filename)}:{frames[-1][1]}" if frames else ""
+        said = f"The script raises {runner.words_of(error)}{where}, before an optimizer of PyTorch made a step."
+        runner.answer(NoSteps(said, 1))
 
     def ended(self, status: int | None) -> None:
         """Answer with what was seen; ``status`` is that of the script if it has ended, and None for a process that it started."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -54,9 +55,12 @@ class SparseMatrix(Remedy):
 
 
 def _bindings(look: Look, matrix: TorchTensor, way: str) -> list[tuple[str, str, Edit]]:
-    """Where the text binds a tensor: its name there, the line, and the edit that makes it sparse; variables come last."""
+    """Where the text binds a tensor: its name there, the line, and the edit that makes it sparse; variables come last.
+
+    Of the lines that bind a variable, the last makes what is multiplied, but may not have run: ``if cuda: x = x.cuda()``.
+    """
     attributes: list[tuple[str, str, Edit]] = []
-    variables: dict[tuple[str, str], tuple[str, str, Edit]] = {}
+    variables: dict[tuple[str, str], list[tuple[str, str, Edit]]] = {}
     for place in look.parts():
         for node in ast.walk(place.node):
             buffer = _buffer(look, place, node, matrix) if isinstance(node, ast.Call) else None
@@ -71,9 +75,11 @@ def _bindings(look: Look, matrix: TorchTensor, way: str) -> list[tuple[str, str,
                 name = place.source.text_of(target)
                 if edit is not None and not isinstance(target, ast.Name):
                     attributes.append((name, at(place.source, node), edit))
-                elif edit is not None:  # of several lines, the last makes what is multiplied
-                    variables[place.source.file, name] = name, at(place.source, node), edit
-    return [*attributes, *variables.values()]
+                elif edit is not None:
+                    lines = variables.setdefault((place.source.file, name), [])
+                    lines.append((name, at(place.source, node), edit))
+    latest = [sorted(lines, key=lambda line: -line[2].start) for lines in variables.values()]
+    return [*attributes, *itertools.chain.from_iterable(latest)]
 
 
 def _same(value: object, matrix: TorchTensor) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import inspect
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 #: Parts of an object among which a module is looked for, and names, keys and numbers that lead to it at most.
 MOST_PARTS, MOST_STEPS = 100, 3
+
+#: References to the variables of a frame that the frame, a variable and a call have.
+HELD_BY_FRAME = 3
 
 
 class Names:
@@ -76,7 +81,7 @@ class Names:
     def parameter(self, parameter: TorchTensor, otherwise: str) -> str:
         """The name of a parameter; one of no module gets the name ``otherwise``."""
         if not self.knows(parameter):
-            self._note_parameter(parameter, self._free(otherwise, parameter, ""), "")
+            self._note_parameter(parameter, self._free(otherwise, parameter), "")
         return self.parameters[id(parameter)][1]
 
     def kind(self, parameter: TorchTensor) -> str:
@@ -121,10 +126,13 @@ class Names:
 
     def _learn(self, root: TorchModule) -> None:
         """Name a module, what it contains, and all their parameters and buffers."""
-        own = self._free(type(root).__name__, root, "")
-        written = written_as(root)
-        front = self._free(written, root, "") if written and self._is_free(written, root) else own
-        own = own if own == type(root).__name__ else front
+        own = self._free(type(root).__name__, root)
+
+        @functools.cache
+        def front() -> str:
+            written = written_as(root)
+            return self._free(written, root) if written and self._is_free(written, root) else own
+        own = own if own == type(root).__name__ else front()
         self._roots[id(root)] = weakref.ref(root)
         for path, module in root.named_modules():
             name = self._free(path, module, front) if path else own
@@ -142,12 +150,12 @@ class Names:
     def _note_parameter(self, tensor: TorchTensor, name: str, kind: str) -> None:
         self.parameters[id(tensor)] = weakref.ref(tensor), name, kind
 
-    def _free(self, name: str, subject: TorchModule | TorchTensor, root: str) -> str:
+    def _free(self, name: str, subject: TorchModule | TorchTensor, root: Callable[[], str] | None = None) -> str:
         """A name that nothing else has: the name itself, with its root's name in front, or with a number."""
         number, tried = 1, name
         while not self._is_free(tried, subject):
-            if root:
-                tried, root = f"{root}.{name}", ""
+            if root is not None:
+                tried, root = f"{root()}.{name}", None
             else:
                 number += 1
                 tried = f"{name}{number}"
@@ -233,5 +241,18 @@ def _variables() -> Iterator[dict[str, object]]:  # object: whatever they hold
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] not in ("torch", "sparsekit"):
-            yield dict(frame.f_locals)
+            yield _locals_of(frame)
         frame = frame.f_back
+
+
+def _locals_of(frame: FrameType) -> dict[str, object]:  # object: whatever they hold
+    """The variables of a frame.
+
+    Before Python 3.13 the frame of a function keeps the dict that ``f_locals`` gives, and so the tensors of that moment, until it
+    is asked again.  They are taken out, unless the program has this dict from ``locals()``.
+    """
+    held = frame.f_locals
+    variables = dict(held)
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.getrefcount(held) <= HELD_BY_FRAME:
+        held.clear()
+    return variables

@@ -335,7 +335,7 @@ class _Watch:
 
     def failed(self, error: Exception) -> None:
         """The script has raised an error."""
-        if any(self.counts):
+        if self.optimizers or self.request.texts:  # those of a fix
             raise error
         frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if is_program(frame.f_globals)]
         where = f" in {name_of_file(frames[-1][0].f_code.co_filename)}:{frames[-1][1]}" if frames else ""

@@ -479,6 +479,37 @@ def test_layers_that_one_line_makes_are_named_as_in_the_profile(fix, capsys):
     assert "Look here first: the gradient of self.items.emb.weight, " in capsys.readouterr().err
 
 
+LAZY = '''
+import types
+
+
+class Late(types.ModuleType):
+    def __getattr__(self, name):
+        raise ImportError("another package is not installed")
+
+
+late = Late("late")
+
+
+class Kept:
+    @property
+    def layer(self):
+        raise ValueError("there is none yet")
+
+
+kept = Kept()
+
+
+def others(tokens):
+    return late.table(tokens) + kept.layer(tokens)
+'''
+
+
+def test_attributes_that_raise_errors_are_passed_over(fix):
+    _, printed = fix(LAZY + SGD)
+    assert " holds " in printed.out
+
+
 def test_a_layer_that_a_library_makes_is_left_to_it_and_the_rest_of_the_advice_is_said(fix, tmp_path):
     made = SGD.replace("model = Model()", '''
 model = Model()

@@ -123,11 +123,30 @@ def _made(source: Source, value: ast.expr, way: str) -> str:
 
 def _edit(source: Source, statement: ast.Assign, target: ast.expr, way: str) -> Edit | None:
     """The edit that makes what a statement binds sparse; None if there is no line for it."""
-    if statement.targets == [target]:
+    name = source.text_of(target)
+    filled = _filled(source, statement, name)
+    if statement.targets == [target] and filled is statement:
         return source.replace(statement.value, _made(source, statement.value, way))
-    start, stop = source.span(statement)
+    start, stop = source.span(filled)
     before = source.text[:start].rpartition("\n")[2]
     if before.strip():
         return None
-    name = source.text_of(target)
     return Edit(source.file, stop, stop, f"\n{before}{name} = {name}.{way}")
+
+
+def _filled(source: Source, statement: ast.stmt, name: str) -> ast.stmt:
+    """The last of the statements after one, in the same block, that write into what it has bound; itself if none does."""
+    parent = source.parent(statement)
+    blocks = [block for block in (getattr(parent, field, None) for field in ("body", "orelse", "finalbody"))
+              if isinstance(block, list) and statement in block]
+    following = blocks[0][blocks[0].index(statement) + 1:] if blocks else []
+    writing = [later for later in following if any(_writes(source, node, name) for node in ast.walk(later))]
+    return writing[-1] if writing else statement
+
+
+def _writes(source: Source, node: ast.AST, name: str) -> bool:
+    """Whether a part of the text writes into a tensor: ``name[rows, columns] = 1``, ``name.fill_diagonal_(1)``."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.ctx, ast.Store) and source.text_of(node.value) == name
+    return (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and named(node).endswith("_")
+            and source.text_of(node.func.value) == name)

@@ -292,6 +292,14 @@ for number in range(9):
 MOVED = GRAPH.format(holds="", read="adjacency").replace(
     "model, ", "if torch.cuda.is_available():\n    adjacency = adjacency.cuda()\nmodel, ", 1)
 
+#: A matrix that is made of zeros, and filled by a loop and a method.
+FILLED = GRAPH.format(holds="", read="adjacency").replace("model, ", """
+adjacency = torch.zeros(600, 600)
+for node in range(600):
+    adjacency[node, 7 * node % 600] = 0.5
+adjacency.fill_diagonal_(0.5)
+model, """, 1)
+
 #: Name -> the script, its arguments, and what its patch has.
 MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0.1"), "sparse=True"),
           "imported": (IMPORTED, (), "sparse=True"), "thread": (THREAD, (), "sparse=True"),
@@ -302,6 +310,7 @@ MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0
           "hooks": (HOOKS, (), "sparse=True"),
           "graph": (GRAPH.format(holds="", read="adjacency"), (), "adjacency = adjacency.to_sparse_csr()"),
           "moved": (MOVED, (), "adjacency = adjacency.to_sparse_csr()"),
+          "filled": (FILLED, (), "adjacency = adjacency.to_sparse_csr()"),
           "attribute": (GRAPH.format(holds="self.held = adjacency", read="model.held"), (),
                         "self.held = adjacency.to_sparse_csr()"),
           "item": ("\ndata = {}\n" + GRAPH.format(holds="data['edges'] = adjacency", read="data['edges']"), (),
@@ -310,7 +319,7 @@ MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0
                      'self.register_buffer("held", adjacency.to_sparse_csr())')}
 
 #: Those that are run every time: a process takes seconds to import PyTorch.
-QUICK = ("by hand", "imported", "forked", "graph", "moved", "traced")
+QUICK = ("by hand", "imported", "forked", "graph", "moved", "filled", "traced")
 
 
 def port():

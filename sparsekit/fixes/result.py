@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..base import displays
 from ..base.errors import DataFileError, ProfilerError, UnsupportedError
-from ..base.formatting import format_bytes, format_count, format_ratio
+from ..base.formatting import format_bytes, format_count, format_percent, format_ratio
 from ..base.tables import escape, folded
 from ..profiler.source_location import name_of_file
 from ..profiler.table import Table
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     #: What fixes are tried on.
     Subject: TypeAlias = Called | Script
+
+#: A smaller ratio would be said to be 1.0×; it is told in percent.
+SMALL_RATIO = 1.05
 
 #: The name under which all fixes that hold stand in the table and in the picture.
 ALL = "all that hold"
@@ -255,7 +258,8 @@ def _from_to(before: int | None, after: int | None) -> str:
 def _less(before: int, after: int) -> str:
     if not after or before == after:
         return "the same bytes"
-    return f"{format_ratio(before / after)} fewer bytes" if before > after else f"{format_ratio(after / before)} more bytes"
+    ratio, way = max(before / after, after / before), "fewer" if before > after else "more"
+    return f"{format_ratio(ratio) if ratio >= SMALL_RATIO else format_percent(abs(after - before) / before)} {way} bytes"
 
 
 def _name(file: str) -> str:

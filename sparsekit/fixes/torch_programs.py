@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,11 +18,11 @@ import numpy.typing as npt
 from ..base.errors import SparsekitError
 from ..base.formatting import format_bytes
 from ..base.optional import whole_import
-from ..profiler.torch_names import leaves_behind
+from ..profiler.torch_names import leaves_behind, path_among
 from ..profiler.torch_twin import tensors_in
 
 if TYPE_CHECKING:
-    from ..profiler.torch_types import Torch, TorchOptimizer, TorchReference, TorchTensor
+    from ..profiler.torch_types import Torch, TorchModule, TorchOptimizer, TorchReference, TorchTensor
     from .live import LiveProgram
     from .program import Program
 
@@ -87,13 +88,19 @@ def has_values(tensor: TorchTensor) -> bool:
 def names_of_weights(program: Program | LiveProgram) -> dict[int, str]:
     """``id`` of each parameter -> its name as the program writes it, ``model.embedding.weight``."""
     names: dict[int, str] = {}
-    depths: dict[int, int] = {}
+    owners: dict[int, tuple[TorchModule, str]] = {}
     for module in program.originals(torch_of().nn.Module) if torch_of() is not None else ():
         path = program.path_of(module)
         for name, parameter in module.named_parameters():
-            if name.count(".") >= depths.get(id(parameter), 0):  # that of the outermost module
-                depths[id(parameter)] = name.count(".")
+            if id(parameter) not in owners or name.count(".") >= owners[id(parameter)][1].count("."):  # of the outermost module
+                owners[id(parameter)] = module, name
                 names[id(parameter)] = f"{path}.{name}" if path.isidentifier() else name
+    taken = Counter(names.values())
+    for key, (module, name) in owners.items():
+        if taken[names[key]] > 1:
+            ways = (path_among(program.variables(function), module) for function in program.functions)
+            way = next(filter(None, ways), "")
+            names[key] = f"{way}.{name}" if way else names[key]
     return names
 
 

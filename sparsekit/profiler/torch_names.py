@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import inspect
 import sys
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,12 +16,19 @@ if TYPE_CHECKING:
 
     from .torch_types import Torch, TorchModule, TorchReference, TorchTensor
 
+#: Parts of an object among which a module is looked for, and names, keys and numbers that lead to it at most.
+MOST_PARTS, MOST_STEPS = 100, 3
+
+#: References to the variables of a frame that the frame, a variable and a call have.
+HELD_BY_FRAME = 3
+
 
 class Names:
     """Names of modules and parameters, as ``named_modules`` and ``named_parameters`` of the outermost modules give them.
 
-    The class of the outermost module stands in front where a name is taken by another module's part, and where that module has
-    no others in it: ``Embedding.weight``.
+    Where a name is taken by another module's part, the variable that holds the outermost module stands in front, as the program
+    writes it: ``item_tower.embedding.weight``; its class does if no variable holds it, and where that module has no others in
+    it: ``Embedding.weight``.
 
     Attributes
     ----------
@@ -71,7 +81,7 @@ class Names:
     def parameter(self, parameter: TorchTensor, otherwise: str) -> str:
         """The name of a parameter; one of no module gets the name ``otherwise``."""
         if not self.knows(parameter):
-            self._note_parameter(parameter, self._free(otherwise, parameter, ""), "")
+            self._note_parameter(parameter, self._free(otherwise, parameter), "")
         return self.parameters[id(parameter)][1]
 
     def kind(self, parameter: TorchTensor) -> str:
@@ -116,10 +126,16 @@ class Names:
 
     def _learn(self, root: TorchModule) -> None:
         """Name a module, what it contains, and all their parameters and buffers."""
-        own = self._free(type(root).__name__, root, "")
+        own = self._free(type(root).__name__, root)
+
+        @functools.cache
+        def front() -> str:
+            written = written_as(root)
+            return self._free(written, root) if written and self._is_free(written, root) else own
+        own = own if own == type(root).__name__ else front()
         self._roots[id(root)] = weakref.ref(root)
         for path, module in root.named_modules():
-            name = self._free(path, module, own) if path else own
+            name = self._free(path, module, front) if path else own
             self._modules[id(module)] = weakref.ref(module), name
             for part in (module._parameters, module._buffers):
                 for label, tensor in part.items():
@@ -127,27 +143,30 @@ class Names:
                     if tensor is None or (held is not None and held[0]() is tensor and held[2]):
                         continue  # of the names of a parameter that modules share, the first is kept
                     full = f"{path}.{label}" if path else f"{own}.{label}" if not root._modules else label
-                    name = self._free(full, tensor, own)
+                    name = self._free(full, tensor, front)
                     self._note_parameter(tensor, name, type(module).__name__)
                     self.modules[name] = weakref.ref(module)
 
     def _note_parameter(self, tensor: TorchTensor, name: str, kind: str) -> None:
         self.parameters[id(tensor)] = weakref.ref(tensor), name, kind
 
-    def _free(self, name: str, subject: TorchModule | TorchTensor, root: str) -> str:
+    def _free(self, name: str, subject: TorchModule | TorchTensor, root: Callable[[], str] | None = None) -> str:
         """A name that nothing else has: the name itself, with its root's name in front, or with a number."""
         number, tried = 1, name
-        while True:
-            taken = self._taken.get(tried)
-            holder = None if taken is None else taken()
-            if holder is None or holder is subject:
-                self._taken[tried] = weakref.ref(subject)
-                return tried
-            if root:
-                tried, root = f"{root}.{name}", ""
+        while not self._is_free(tried, subject):
+            if root is not None:
+                tried, root = f"{root()}.{name}", None
             else:
                 number += 1
                 tried = f"{name}{number}"
+        self._taken[tried] = weakref.ref(subject)
+        return tried
+
+    def _is_free(self, name: str, subject: TorchModule | TorchTensor) -> bool:
+        """Whether nothing but ``subject`` has a name."""
+        taken = self._taken.get(name)
+        holder = None if taken is None else taken()
+        return holder is None or holder is subject
 
 
 def _outermost(kind: type) -> list[TorchModule]:
@@ -186,11 +205,54 @@ def leaves_behind(node: Torch) -> list[TorchTensor]:
 
 def variable_of(tensor: TorchTensor) -> str:
     """The variable that holds a tensor in the program that runs now; empty if none does."""
+    return next((name for variables in _variables() for name, value in variables.items() if value is tensor), "")
+
+
+def written_as(module: TorchModule) -> str:
+    """How the program that runs now writes a module, as ``path_among`` says it."""
+    return next(filter(None, (path_among(variables, module) for variables in _variables())), "")
+
+
+def path_among(variables: Mapping[str, object], module: TorchModule) -> str:  # object: whatever they hold
+    """How a program writes a module: ``model``, ``trainer.model``, ``self.towers[0]``; empty if no variable leads to it.
+
+    A module is not called ``self``, as each of its methods calls it.
+    """
+    ways = [(name, held) for name, held in variables.items() if held is not module or name != "self"]
+    for _ in range(MOST_STEPS):
+        found = next((way for way, held in ways if held is module), "")
+        if found:
+            return found
+        ways = [(f"{way}{step}", inner) for way, held in ways for step, inner in _parts(held)]
+    return ""
+
+
+def _parts(holder: object) -> Iterator[tuple[str, object]]:  # object: whatever it holds
+    """What an object of the program holds, and how that is written after the object."""
+    if isinstance(holder, (list, tuple, dict)):
+        keys = holder if isinstance(holder, dict) else range(len(holder))
+        yield from ((f"[{key!r}]", holder[key]) for key in list(keys)[:MOST_PARTS] if isinstance(key, (int, str)))
+    elif not isinstance(holder, (type, ModuleType)):
+        yield from ((f".{name}", inner) for name, inner in list(getattr(holder, "__dict__", {}).items())[:MOST_PARTS])
+
+
+def _variables() -> Iterator[dict[str, object]]:  # object: whatever they hold
+    """The variables of the functions of the program that run now, the innermost first."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] not in ("torch", "sparsekit"):
-            for name, value in list(frame.f_locals.items()):
-                if value is tensor:
-                    return name
+            yield _locals_of(frame)
         frame = frame.f_back
-    return ""
+
+
+def _locals_of(frame: FrameType) -> dict[str, object]:  # object: whatever they hold
+    """The variables of a frame.
+
+    Before Python 3.13 the frame of a function keeps the dict that ``f_locals`` gives, and so the tensors of that moment, until it
+    is asked again.  They are taken out, unless the program has this dict from ``locals()``.
+    """
+    held = frame.f_locals
+    variables = dict(held)
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.getrefcount(held) <= HELD_BY_FRAME:
+        held.clear()
+    return variables

@@ -25,7 +25,7 @@ from sparsekit.base.errors import InsufficientMemoryError, ProfilerError
 from sparsekit.demo.settings import Settings
 from sparsekit.demo.training import TrainingRun
 from sparsekit.demo.variants import VARIANTS
-from sparsekit.fixes import Candidate, try_fixes
+from sparsekit.fixes import Candidate, result, try_fixes
 from sparsekit.fixes.judge import compare_answers
 from sparsekit.fixes.observe import COUNTED
 from sparsekit.fixes.processes import observed_apart
@@ -459,6 +459,13 @@ def test_the_result_shows_itself_as_picture_table_and_text(usual):
     assert "row-sparse gradient" in bundle["text/plain"]
     assert "fewer bytes at the peak" in usual.summary()
     assert "No fix was tried" in tried(lambda: None)._repr_mimebundle_()["text/plain"]
+
+
+@pytest.mark.parametrize(("before", "after", "words"), [
+    (85_200, 83_400, "2.1 % fewer bytes"), (83_400, 85_200, "2.1 % more bytes"), (2_830, 1_090, "2.6× fewer bytes"),
+    (500, 500, "the same bytes"), (0, 0, "the same bytes")])
+def test_bytes_that_nearly_stay_are_told_in_percent(before, after, words):
+    assert result._less(before, after) == words
 
 
 def test_a_profile_tries_fixes_and_lists_what_no_remedy_answers(usual):

@@ -34,29 +34,39 @@ class SparseGradient(Remedy):
         torch = torch_of()
         counted = {(count.module, count.shape) for count in counted_rows(look.profile.records)
                  if count.mostly_zero and count.bytes - count.as_rows > SMALL}
-        seen: set[tuple[Edit, ...]] = set()
+        alike: dict[tuple[Edit, ...] | int, list[TorchModule]] = {}  # one line may make several layers
         for module in look.program.originals(torch.nn.Module) if counted else ():
             kind, shape = type(module).__name__, tuple(getattr(getattr(module, "weight", None), "shape", ()))
             if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and (kind, shape) in counted:
-                candidate = self._of(look, module)
-                if not candidate.edits or candidate.edits not in seen:  # one line may make several layers
-                    yield candidate
-                seen.add(candidate.edits)
+                edits, _, _ = self._edits(look, module)
+                alike.setdefault(edits or id(module), []).append(module)
+        names = names_of_weights(look.program) if alike else {}
+        for modules in alike.values():
+            yield self._of(look, modules, [names[id(module.weight)] for module in modules])
 
-    def _of(self, look: Look, module: TorchModule) -> Candidate:
-        kind = "Embedding" if isinstance(module, torch_of().nn.Embedding) else "EmbeddingBag"
+    def _of(self, look: Look, modules: list[TorchModule], names: list[str]) -> Candidate:
+        kind, (rows, width) = _kind(modules[0]), modules[0].weight.shape
+        edits, where, why = self._edits(look, modules[0])
+        others = f" and {names[1] if len(names) == 2 else f'{len(names) - 1} others'}" if len(names) > 1 else ""
+        return Candidate(self.name, f"{names[0]}{others}: nn.{kind}(…, sparse=True)", where, edits, partial(_sparse, *modules),
+                         unpatched=why, lines=f"nn.{kind}({rows}, {width}, sparse=True)  # {names[0]}")
+
+    def _edits(self, look: Look, module: TorchModule) -> tuple[tuple[Edit, ...], str, str]:
+        """The edits of the line that makes a layer, where it stands, and why there are none."""
         rows, width = module.weight.shape
-        name = names_of_weights(look.program)[id(module.weight)]
         sizes = {0: ("num_embeddings", rows), 1: ("embedding_dim", width)}
         place = look.program.made_at(module)
-        edits, where, why = constructor(look, kind, sizes, "sparse", "True", place)
-        why = "a library makes it; have that pass sparse=True" if place == NOWHERE else why
-        return Candidate(self.name, f"{name}: nn.{kind}(…, sparse=True)", where, edits, partial(_sparse, module), unpatched=why,
-                         lines=f"nn.{kind}({rows}, {width}, sparse=True)  # {name}")
+        edits, where, why = constructor(look, _kind(module), sizes, "sparse", "True", place)
+        return edits, where, "a library makes it; have that pass sparse=True" if place == NOWHERE else why
 
 
-def _sparse(module: TorchModule) -> None:
-    module.sparse, module.weight.grad = True, None
+def _kind(module: TorchModule) -> str:
+    return "Embedding" if isinstance(module, torch_of().nn.Embedding) else "EmbeddingBag"
+
+
+def _sparse(*modules: TorchModule) -> None:
+    for module in modules:
+        module.sparse, module.weight.grad = True, None
 
 
 class Bag(Remedy):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -54,9 +55,12 @@ class SparseMatrix(Remedy):
 
 
 def _bindings(look: Look, matrix: TorchTensor, way: str) -> list[tuple[str, str, Edit]]:
-    """Where the text binds a tensor: its name there, the line, and the edit that makes it sparse; variables come last."""
+    """Where the text binds a tensor: its name there, the line, and the edit that makes it sparse; variables come last.
+
+    Of the lines that bind a variable, the last makes what is multiplied, but may not have run: ``if cuda: x = x.cuda()``.
+    """
     attributes: list[tuple[str, str, Edit]] = []
-    variables: dict[tuple[str, str], tuple[str, str, Edit]] = {}
+    variables: dict[tuple[str, str], list[tuple[str, str, Edit]]] = {}
     for place in look.parts():
         for node in ast.walk(place.node):
             buffer = _buffer(look, place, node, matrix) if isinstance(node, ast.Call) else None
@@ -71,9 +75,11 @@ def _bindings(look: Look, matrix: TorchTensor, way: str) -> list[tuple[str, str,
                 name = place.source.text_of(target)
                 if edit is not None and not isinstance(target, ast.Name):
                     attributes.append((name, at(place.source, node), edit))
-                elif edit is not None:  # of several lines, the last makes what is multiplied
-                    variables[place.source.file, name] = name, at(place.source, node), edit
-    return [*attributes, *variables.values()]
+                elif edit is not None:
+                    lines = variables.setdefault((place.source.file, name), [])
+                    lines.append((name, at(place.source, node), edit))
+    latest = [sorted(lines, key=lambda line: -line[2].start) for lines in variables.values()]
+    return [*attributes, *itertools.chain.from_iterable(latest)]
 
 
 def _same(value: object, matrix: TorchTensor) -> bool:
@@ -117,11 +123,30 @@ def _made(source: Source, value: ast.expr, way: str) -> str:
 
 def _edit(source: Source, statement: ast.Assign, target: ast.expr, way: str) -> Edit | None:
     """The edit that makes what a statement binds sparse; None if there is no line for it."""
-    if statement.targets == [target]:
+    name = source.text_of(target)
+    filled = _filled(source, statement, name)
+    if statement.targets == [target] and filled is statement:
         return source.replace(statement.value, _made(source, statement.value, way))
-    start, stop = source.span(statement)
+    start, stop = source.span(filled)
     before = source.text[:start].rpartition("\n")[2]
     if before.strip():
         return None
-    name = source.text_of(target)
     return Edit(source.file, stop, stop, f"\n{before}{name} = {name}.{way}")
+
+
+def _filled(source: Source, statement: ast.stmt, name: str) -> ast.stmt:
+    """The last of the statements after one, in the same block, that write into what it has bound; itself if none does."""
+    parent = source.parent(statement)
+    blocks = [block for block in (getattr(parent, field, None) for field in ("body", "orelse", "finalbody"))
+              if isinstance(block, list) and statement in block]
+    following = blocks[0][blocks[0].index(statement) + 1:] if blocks else []
+    writing = [later for later in following if any(_writes(source, node, name) for node in ast.walk(later))]
+    return writing[-1] if writing else statement
+
+
+def _writes(source: Source, node: ast.AST, name: str) -> bool:
+    """Whether a part of the text writes into a tensor: ``name[rows, columns] = 1``, ``name.fill_diagonal_(1)``."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.ctx, ast.Store) and source.text_of(node.value) == name
+    return (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and named(node).endswith("_")
+            and source.text_of(node.func.value) == name)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import suppress
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..torch_programs import torch_of
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 def objects_at(look: Look, place: Part, node: ast.AST) -> list[Any]:  # Any: objects of the program
     """What an expression of names and attributes may stand for: ``self.embedding`` of each module with this function."""
     if isinstance(node, ast.Attribute):
-        return [getattr(owner, node.attr) for owner in objects_at(look, place, node.value) if hasattr(owner, node.attr)]
+        return [held for owner in objects_at(look, place, node.value) for held in _attribute(owner, node.attr)]
     if not isinstance(node, ast.Name):
         return []
     code, names = place.function.__code__, look.variables(place)
@@ -25,6 +28,15 @@ def objects_at(look: Look, place: Part, node: ast.AST) -> list[Any]:  # Any: obj
         if owners:
             return owners
     return [names[node.id]] if node.id in names else []
+
+
+def _attribute(owner: object, name: str) -> Iterator[Any]:  # object, Any: whatever the program holds
+    """The attribute of an object, if it has one; modules that import others when they are first asked are not asked."""
+    if isinstance(owner, ModuleType):
+        yield from [vars(owner)[name]] if name in vars(owner) else ()
+        return
+    with suppress(Exception):  # a property of the program runs its code
+        yield getattr(owner, name)
 
 
 def functional(look: Look, place: Part) -> str:

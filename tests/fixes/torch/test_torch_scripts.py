@@ -288,6 +288,18 @@ for number in range(9):
     F.cross_entropy(model(tokens), labels).backward()
 '''
 
+#: A line that moves the matrix to a GPU, which does not run here.
+MOVED = GRAPH.format(holds="", read="adjacency").replace(
+    "model, ", "if torch.cuda.is_available():\n    adjacency = adjacency.cuda()\nmodel, ", 1)
+
+#: A matrix that is made of zeros, and filled by a loop and a method.
+FILLED = GRAPH.format(holds="", read="adjacency").replace("model, ", """
+adjacency = torch.zeros(600, 600)
+for node in range(600):
+    adjacency[node, 7 * node % 600] = 0.5
+adjacency.fill_diagonal_(0.5)
+model, """, 1)
+
 #: Name -> the script, its arguments, and what its patch has.
 MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0.1"), "sparse=True"),
           "imported": (IMPORTED, (), "sparse=True"), "thread": (THREAD, (), "sparse=True"),
@@ -297,6 +309,8 @@ MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0
           "compiled": (COMPILED, (), "sparse=True"), "traced": (COMPILED.replace("eager", "aot_eager"), (), "sparse=True"),
           "hooks": (HOOKS, (), "sparse=True"),
           "graph": (GRAPH.format(holds="", read="adjacency"), (), "adjacency = adjacency.to_sparse_csr()"),
+          "moved": (MOVED, (), "adjacency = adjacency.to_sparse_csr()"),
+          "filled": (FILLED, (), "adjacency = adjacency.to_sparse_csr()"),
           "attribute": (GRAPH.format(holds="self.held = adjacency", read="model.held"), (),
                         "self.held = adjacency.to_sparse_csr()"),
           "item": ("\ndata = {}\n" + GRAPH.format(holds="data['edges'] = adjacency", read="data['edges']"), (),
@@ -305,7 +319,7 @@ MENDED = {"loop": (SGD, (), "sparse=True"), "argparse": (ARGPARSE, ("--rate", "0
                      'self.register_buffer("held", adjacency.to_sparse_csr())')}
 
 #: Those that are run every time: a process takes seconds to import PyTorch.
-QUICK = ("by hand", "imported", "forked", "graph", "traced")
+QUICK = ("by hand", "imported", "forked", "graph", "moved", "filled", "traced")
 
 
 def port():
@@ -437,6 +451,72 @@ def test_layers_of_a_subclass_and_by_another_name_are_found_where_they_are_made(
     patch = (tmp_path / "train.patch").read_text()
     assert "Bag(ROWS, 8, sparse=True).requires_grad_(True)" in patch
     assert "super().__init__(rows, 8, sparse=True)" in patch
+
+
+TOWERS = '''
+class Tower(nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.emb = nn.Embedding(rows, 8)
+
+    def forward(self, tokens):
+        return self.emb(tokens)
+
+
+class Trainer:
+    def __init__(self):
+        self.users, self.items = Tower(ROWS), Tower(ROWS + 1000)
+        self.optimizer = torch.optim.SGD([*self.users.parameters(), *self.items.parameters()], lr=0.1)
+
+    def fit(self):
+        for number in range(9):
+            tokens, _ = batch(number)
+            self.optimizer.zero_grad()
+            (self.users(tokens) * self.items(tokens)).sum().backward()
+            self.optimizer.step()
+
+
+Trainer().fit()
+'''
+
+
+def test_layers_that_one_line_makes_are_named_as_in_the_profile(fix, capsys):
+    _, printed = fix(TOWERS)
+    both = "self.users.emb.weight and self.items.emb.weight: nn.Embedding(…, sparse=True)"
+    assert re.search(f"{re.escape(both)} .* holds ", printed.out)
+    assert main(["profile", "train.py"]) == 0
+    assert "Look here first: the gradient of self.items.emb.weight, " in capsys.readouterr().err
+
+
+LAZY = '''
+import types
+
+
+class Late(types.ModuleType):
+    def __getattr__(self, name):
+        raise ImportError("another package is not installed")
+
+
+late = Late("late")
+
+
+class Kept:
+    @property
+    def layer(self):
+        raise ValueError("there is none yet")
+
+
+kept = Kept()
+
+
+def others(tokens):
+    return late.table(tokens) + kept.layer(tokens)
+'''
+
+
+def test_attributes_that_raise_errors_are_passed_over(fix):
+    _, printed = fix(LAZY + SGD)
+    assert " holds " in printed.out
 
 
 def test_a_layer_that_a_library_makes_is_left_to_it_and_the_rest_of_the_advice_is_said(fix, tmp_path):

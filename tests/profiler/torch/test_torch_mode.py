@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -174,7 +175,51 @@ def test_two_models_with_parts_of_the_same_name_are_told_apart(torch):
         first(tokens)
         second(tokens)
     owners = {row["owner"] for row in prof.memory["at_peak"] if row["role"] == "parameter"}
-    assert {"emb.weight", "Classifier2.emb.weight"} <= owners
+    assert {"emb.weight", "second.emb.weight"} <= owners
+
+
+def test_a_second_model_is_named_as_the_program_writes_it(torch):
+    class Trainer:
+        def __init__(self):
+            self.towers, self.item = [classifier(torch), classifier(torch)], torch.nn.Embedding(ROWS, WIDTH)
+            self.user = torch.nn.Embedding(ROWS, WIDTH)
+
+        def score(self, tokens):
+            return self.towers[0](tokens), self.towers[1](tokens), self.user(tokens), self.item(tokens)
+
+    trainer = Trainer()
+    with mx.Profiler(torch=True) as prof:
+        trainer.score(batch(torch)[0])
+    owners = {row["owner"] for row in prof.memory["at_peak"] if row["role"] == "parameter"}
+    assert {"emb.weight", "self.towers[1].emb.weight", "Embedding.weight", "self.item.weight"} <= owners
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["of a model", "of no module"])
+def test_looking_for_names_keeps_no_tensor_of_the_program_alive(torch, alone):
+    model, weight = classifier(torch), torch.rand(ROWS, WIDTH, requires_grad=True)
+    optimizer = torch.optim.SGD([weight] if alone else model.parameters(), lr=0.1)
+    tokens, _ = batch(torch)
+    made, prof = [], mx.Profiler(torch=True)
+    for number in range(3):
+        if number == 1:
+            prof.start()
+        scores = weight[tokens].sum(1) if alone else model(tokens)
+        made.append(weakref.ref(scores))
+        optimizer.zero_grad()
+        scores.square().sum().backward()
+        optimizer.step()
+    assert [reference() is not None for reference in made] == [False, False, True]
+    prof.stop()
+
+
+def test_a_dict_that_the_program_has_from_locals_stays_as_it_is(torch):
+    first, second, tokens = classifier(torch), classifier(torch), batch(torch)[0]
+    mine = locals()
+    with mx.Profiler(torch=True) as prof:
+        first(tokens)
+        second(tokens)
+    assert mine["second"] is second
+    assert "second.emb.weight" in {row["owner"] for row in prof.memory["at_peak"]}
 
 
 def test_modules_that_are_made_anew_in_each_step_are_not_searched_for_each_time(torch, monkeypatch):

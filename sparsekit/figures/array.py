@@ -290,7 +290,8 @@ def _elements(figure: Figure, parts: Parts, place: int, magnifies: int) -> tuple
     number = len(figure.panels)
     words = f"From row {row:,}, column {column:,}"
     window = (float(column), float(column + across)), (float(row), float(row + down))
-    figure.panels.append(Panel(*window, PLACES * lines / MAGNIFIED[0], words, share=1 / 3, aspect=across / down, magnifies=magnifies))
+    height = PLACES * lines / MAGNIFIED[0]
+    figure.panels.append(Panel(*window, height, words, share=1 / 3, aspect=across / down, magnifies=magnifies))
     boxes = np.array([(at, at + 1, line, line + 1) for line, at in elements], dtype=float).reshape(-1, 4)
     figure.add(Cells(number, "sparse", boxes, f"{len(elements)} of these {down * across:,} elements are stored"),
                lattice(number, row, column, down, across))  # fmt: skip

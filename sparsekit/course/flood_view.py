@@ -50,7 +50,7 @@ class MillionRows(LiveFigure):
                 self.details = ""  # a page that has closed it hears of the same row again
                 self.details = self._told(int(number(asked.get("row"), -1.0)), number(asked.get("width"), WIDEST))
         except SparsekitError as error:  # a text without words
-            self._fail(f"{str(error).partition(chr(10))[0]} The squares stay as they were.")
+            self._fail(str(error).partition("\n")[0])
         except Exception as error:  # whatever it is, the reader has asked and waits
             self._fail(f"{type(error).__name__}: {error}")
         self.answered += 1

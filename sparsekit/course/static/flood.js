@@ -187,7 +187,7 @@ function render({ model, el }) {
     clearTimeout(view.slow);
     const given = model.get("data");
     if (given.error && data) { // what is shown stays
-      warn(given.error);
+      warn(`${given.error} The squares stay as they were.`);
       return;
     }
     data = given;

@@ -8,9 +8,8 @@ from typing import Any
 
 from ..base.errors import SparsekitError
 from ..base.formatting import format_bytes, number
-from ..figures.answers import shown
-from ..figures.array import array_figure
-from ..figures.drawing import Drawing
+from ..figures.answers import keys, shown
+from ..figures.array import stored_value_figure
 from ..figures.live import LiveFigure, traitlets
 from ..figures.palette import style_sheet
 from .touched_rows import LEAST_ROWS, MOST_LETTERS, MOST_ROWS, UNITS, Touched, figure_of, measured
@@ -18,6 +17,8 @@ from .touched_rows import LEAST_ROWS, MOST_LETTERS, MOST_ROWS, UNITS, Touched, f
 _STATIC = Path(__file__).parent / "static"
 #: Words of which the page knows the rows, and stored rows that it draws.
 MOST_SHOWN = 5000
+#: Pixels of the picture of a row.
+NARROWEST, WIDEST = 240.0, 760.0
 
 
 class MillionRows(LiveFigure):
@@ -29,7 +30,7 @@ class MillionRows(LiveFigure):
     """
 
     kept = "the picture and the table of its first text"
-    _esm = (_STATIC / "flood.js").read_text(encoding="utf-8")
+    _esm = keys() + (_STATIC / "flood.js").read_text(encoding="utf-8")
     _css = style_sheet() + (_STATIC / "flood.css").read_text(encoding="utf-8")
     data = traitlets.Dict().tag(sync=True)
 
@@ -47,33 +48,35 @@ class MillionRows(LiveFigure):
                 self._show(measured(str(asked.get("text", ""))[:MOST_LETTERS], rows), bool(asked.get("film")))
             elif asked.get("ask") == "row":
                 self.details = ""  # a page that has closed it hears of the same row again
-                self.details = "".join(map(shown, self._told(int(number(asked.get("row"), -1.0)))))
+                self.details = self._told(int(number(asked.get("row"), -1.0)), number(asked.get("width"), WIDEST))
         except SparsekitError as error:  # a text without words
-            self.data = {**self.data, "error": str(error).partition("\n")[0]}
+            self._fail(str(error).partition("\n")[0])
         except Exception as error:  # whatever it is, the reader has asked and waits
-            self.data = {**self.data, "error": f"{type(error).__name__}: {error}"}
+            self._fail(f"{type(error).__name__}: {error}")
         self.answered += 1
+
+    def _fail(self, words: str) -> None:
+        self.data = {**self.data, "error": words, "answered": self.answered}  # the same words again are news too
 
     def _show(self, touched: Touched, film: bool) -> None:
         self.touched, self.figure = touched, figure_of(touched)
         with self.hold_sync():
             self.table, self.data, self.details = self.figure.table.folded, _sent(touched, self.answered, film), ""
 
-    def _told(self, row: int) -> list[str | dict[str, str] | Drawing]:
-        """A row of the row-sparse gradient in the inspector."""
+    def _told(self, row: int, width: float) -> str:
+        """A row of the row-sparse gradient in the inspector, as HTML."""
         touched = self.touched
         stored = touched.stored
         if row not in stored:
-            return [f"Row {row:,} is not stored: no word of the text has it."]
+            return shown(f"Row {row:,} is not stored: no word of the text has it.")
         place = stored.index(row)
         words = [f"“{word}”" for word, at in touched.words.items() if at == row]
         of_row = {"words of this row": " and ".join(words), "row": f"{row:,} of {touched.rows:,}",
                   "found by": f"indices[{place}] = {row:,}: its values are data[{place}]",
                   "bytes": f"{UNITS} values and one index, {format_bytes(touched.gradient.nbytes / len(stored))}",
                   "values": f"{touched.gradient.data[place].asnumpy()[0]:g}: how often the text has these words"}  # fmt: skip
-        inspected = array_figure(touched.gradient, "The row-sparse gradient").interaction
-        drawn = inspected.draw(None, {"place": place * UNITS}) if inspected.draw else None
-        return [of_row, *([drawn] if drawn else [])]
+        drawn = stored_value_figure(touched.gradient, place * UNITS, "The row-sparse gradient")
+        return shown([of_row, drawn], min(max(width, NARROWEST), WIDEST))
 
 
 def _sent(touched: Touched, answered: int, film: bool) -> dict[str, Any]:

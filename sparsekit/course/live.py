@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.optional import optional_import
+from ..figures.answers import keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ class QuestionWidget(Base):  # type: ignore[misc]
     question : Question
     """
 
-    _esm = (_STATIC / "question.js").read_text(encoding="utf-8")
+    _esm = keys() + (_STATIC / "question.js").read_text(encoding="utf-8")
     _css = (_STATIC / "question.css").read_text(encoding="utf-8")
     text = traitlets.Unicode("").tag(sync=True)
     unit = traitlets.Unicode("").tag(sync=True)

@@ -21,7 +21,13 @@ MOST_DETAILS, MOST_LETTERS = 400, 250_000
 @cache
 def script() -> str:
     """The enhancer, a JavaScript module."""
-    return (Path(__file__).parent / "enhance.js").read_text(encoding="utf-8")
+    return keys() + (Path(__file__).parent / "enhance.js").read_text(encoding="utf-8")
+
+
+@cache
+def keys() -> str:
+    """The function of JavaScript that keeps a notebook from taking the keys of a view."""
+    return (Path(__file__).parent / "keys.js").read_text(encoding="utf-8")
 
 
 @cache
@@ -30,20 +36,22 @@ def style() -> str:
     return (Path(__file__).parent / "enhance.css").read_text(encoding="utf-8")
 
 
-def shown(answer: object) -> str:
+def shown(answer: object, width: float = 640.0) -> str:
     """What is shown of an answer, as HTML.
 
     Parameters
     ----------
     answer : str, mapping, Table, Figure, or list of these
         Anything else is shown as text, and None as nothing.
+    width : float
+        Pixels of a figure.
     """
     if answer is None:
         return ""
     if isinstance(answer, (list, tuple)):
-        return "".join(shown(part) for part in answer)
+        return "".join(shown(part, width) for part in answer)
     if isinstance(answer, Drawing):
-        return to_svg(answer, 640)
+        return to_svg(answer, width)
     if isinstance(answer, Table):
         return answer.html
     if isinstance(answer, Mapping):

@@ -25,8 +25,8 @@ SMALL = (12, 16)
 CELLS, NARROW_CELLS, FEW, BEFORE = 8, 5, 16, 3
 #: Pixels below which a page is narrow.
 NARROW_BELOW = 700.0
-#: Elements of the magnifier, down and across.
-MAGNIFIED = (12, 24)
+#: Elements of the magnifier, down and across, and down where it stands without the whole array.
+MAGNIFIED, MAGNIFIED_ALONE = (12, 24), 5
 #: Pixels of pictures of places, of a row of numbers, and of the components.
 PLACES, NUMBERS, STRIPS = 230.0, 26.0, 128.0
 
@@ -71,6 +71,28 @@ def array_figure(array: object, title: str = "") -> Figure:
                                          lambda key, _: _details(parts, key), (step,), {
             name: {"place": place} for name, place in (("the first stored values", 0), ("those in the middle", parts.stored // 2),
                                                        ("the last ones", parts.stored - 1))})  # fmt: skip
+    return figure
+
+
+def stored_value_figure(array: object, place: int, title: str = "") -> Figure:
+    """Draw what is around one stored value of a large sparse array, and the components there, without the whole array.
+
+    Parameters
+    ----------
+    array : csr or row_sparse array
+        As of ``array_figure``, with at least one stored value.
+    place : int
+        Which of the stored values.
+    title : str, optional
+
+    Returns
+    -------
+    Figure
+    """
+    parts = read_array(array)
+    figure = Figure(checks.text("title", title) or "Inside the array", array_finding(parts), table=_table(parts))
+    _elements(figure, parts, place, magnifies=-1)
+    _add_strips(figure, parts, place)
     return figure
 
 
@@ -235,11 +257,16 @@ def _large(parts: Parts, title: str, place: int) -> Figure:
     if enlarged and (enlarged.scale >= 1.05 or "every" in enlarged.words):
         figure.finding += f" {enlarged.words}"
     if parts.stored:
-        _magnifier(figure, parts, place)
+        figure.add(_frame(parts, *_elements(figure, parts, place, magnifies=0)))
+    _add_strips(figure, parts, place)
+    return figure
+
+
+def _add_strips(figure: Figure, parts: Parts, place: int) -> None:
+    """The components around a stored value, with fewer cells on a narrow page."""
     figure.narrow, figure.narrow_below = replace(figure, panels=[*figure.panels], marks=[*figure.marks]), NARROW_BELOW
     for drawn, cells in ((figure, CELLS), (figure.narrow, NARROW_CELLS)):
         _strips(drawn, parts, max(place - BEFORE, 0), cells)
-    return figure
 
 
 def _places(figure: Figure, parts: Parts, boxes: Sequence[tuple[float, float, float, float]], title: str) -> None:
@@ -255,17 +282,20 @@ def _places(figure: Figure, parts: Parts, boxes: Sequence[tuple[float, float, fl
                Axis(number, "bottom", ticks=((0.0, "column 0"), (across, f"{parts.columns - 1:,}")), grid=False))  # fmt: skip
 
 
-def _magnifier(figure: Figure, parts: Parts, place: int) -> None:
-    """The elements around a stored value, each as a square, and where they are in the whole."""
-    row, column, elements = elements_around(parts, MAGNIFIED, place)
-    down, across = min(MAGNIFIED[0], parts.rows), min(MAGNIFIED[1], parts.columns)
+def _elements(figure: Figure, parts: Parts, place: int, magnifies: int) -> tuple[int, int, int, int]:
+    """The elements around a stored value, each as a square; gives their first row and column, and how many they are."""
+    lines = MAGNIFIED[0] if magnifies >= 0 else MAGNIFIED_ALONE
+    row, column, elements = elements_around(parts, (lines, MAGNIFIED[1]), place)
+    down, across = min(lines, parts.rows), min(MAGNIFIED[1], parts.columns)
     number = len(figure.panels)
     words = f"From row {row:,}, column {column:,}"
     window = (float(column), float(column + across)), (float(row), float(row + down))
-    figure.panels.append(Panel(*window, PLACES, words, share=1 / 3, aspect=across / down, magnifies=0))
+    height = PLACES * lines / MAGNIFIED[0]
+    figure.panels.append(Panel(*window, height, words, share=1 / 3, aspect=across / down, magnifies=magnifies))
     boxes = np.array([(at, at + 1, line, line + 1) for line, at in elements], dtype=float).reshape(-1, 4)
     figure.add(Cells(number, "sparse", boxes, f"{len(elements)} of these {down * across:,} elements are stored"),
-               lattice(number, row, column, down, across), _frame(parts, row, column, down, across))  # fmt: skip
+               lattice(number, row, column, down, across))  # fmt: skip
+    return row, column, down, across
 
 
 def _frame(parts: Parts, row: int, column: int, down: int, across: int) -> Line:

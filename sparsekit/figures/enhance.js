@@ -490,7 +490,7 @@ export function enhance(root, given, send) {
   // ---- build
 
   root.classList.add("sk-live", "sk");
-  root.dataset.lmSuppressShortcuts = "true"; // JupyterLab has commands on the same keys
+  keepKeys(root);
   attach();
   const hasMarks = view.panels.some(({ marks }) => marks.length);
   const inputs = controls(send ? given.inputs ?? [] : [], () => draw());

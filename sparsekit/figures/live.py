@@ -64,7 +64,7 @@ class LiveFigure(Base):
         try:
             self.values = checked(self._first.interaction.inputs, asked.get("values", self.values))
             if asked.get("ask") == "draw":
-                self._width = min(max(number(asked.get("width"), self._width), 280.0), 3000.0)
+                self._width = min(max(number(asked.get("width"), self._width), 240.0), 3000.0)
                 self._window = window_of(asked)
                 self.show(self._drawn())
             elif asked.get("ask") == "select":

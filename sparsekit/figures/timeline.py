@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..base import checks
-from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_shape
+from ..base.formatting import counted, format_bytes, format_count, format_density, format_ratio, format_shape
 from .figure import Figure
 from .interaction import Choice, Interaction
 from .marks import Axis, Dots, Line, Panel, Rect, Table, Text
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Pixels of a row.
 ROW = 21.0
+#: What each kind of a bar means: arrays that are small beside those of others have no colour here.
+MEANINGS = {**MEANING, "none": "no array, or only small ones"}
 #: What a live view of several runs may show.
 ONE_STEP, WHOLE = "one step", "whole runs"
 #: So many events in view are drawn one by one, however short, and the longest of more; of a part that is drawn again fewer.
@@ -261,7 +263,7 @@ class _Picture:
         kind = int(timeline.columns.events.kind[event])
         start, end = (float(min(max(times[event], view[0]), view[1])) for times in (timeline.start, timeline.end))
         edge = 0.09 + 0.12 * int(timeline.level[event])
-        name, words = _called(timeline.columns, event), MEANING[STORAGE[timeline.storage[kind]]]
+        name, words = _called(timeline.columns, event), MEANINGS[STORAGE[timeline.storage[kind]]]
         took = duration(float(timeline.end[event] - timeline.start[event]))
         moved = int(kinds.bytes[kind] + timeline.columns.events.moved[event])
         line = timeline.columns.strings[kinds.line[kind]]
@@ -291,7 +293,7 @@ class _Picture:
             for first, last, of in bars:
                 if of:
                     x0, x1 = view[0] + first * cell, view[0] + last * cell
-                    words = f"{format_count(of)} short calls, {lane.lane}: {MEANING[STORAGE[kind]]}"
+                    words = f"{counted(of, 'short call')}, {lane.lane}: {MEANINGS[STORAGE[kind]]}"
                     key = f"sum {run.number} {lane.name} {x0:.0f} {x1:.0f}"
                     self.figure.add(Rect(panel, STORAGE[kind], x0, x1, y + 0.91 - 0.82 * float(high[number, first, kind]),
                                          y + 0.91 - 0.82 * float(low[number, first, kind]), words, key))  # fmt: skip
@@ -387,7 +389,7 @@ class _Picture:
 
     def _words(self) -> None:
         """The legend and the notes."""
-        self.figure.legend["none"] = "no array, or only small ones"
+        self.figure.legend["none"] = MEANINGS["none"]
         notes, timeline = [], self.timeline
         if timeline.parts:
             notes.append("Of each run the median step is drawn.")
@@ -438,9 +440,10 @@ def _told_of_event(timeline: Timeline, event: int) -> dict[str, str]:
     columns, events, kinds = timeline.columns, timeline.columns.events, timeline.columns.kinds
     kind = int(events.kind[event])
     made_by = events.made_by.of(event).tolist()
-    took = f"{duration(float(events.duration[event]))}, {duration(float(events.own[event]))} of it its own"
+    took, own = duration(float(events.duration[event])), duration(float(events.own[event]))
+    took = took if took == own else f"{took}, {own} of it its own"
     details = {"operator": _called(columns, event), "lane": columns.strings[kinds.lane[kind]], "took": took,
-               "at": f"{float(timeline.start[event]) / 1000:,.1f} µs", "storage": MEANING[STORAGE[timeline.storage[kind]]],
+               "at": f"{float(timeline.start[event]) / 1000:,.1f} µs", "storage": MEANINGS[STORAGE[timeline.storage[kind]]],
                "moved": format_bytes(int(kinds.bytes[kind] + events.moved[event])), "line": columns.strings[kinds.line[kind]],
                "became dense": columns.strings[kinds.became_dense[kind]]}  # fmt: skip
     for side, arrays in (("input", kinds.inputs.of(kind).tolist()), ("output", kinds.outputs.of(kind).tolist())):

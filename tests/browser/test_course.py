@@ -36,6 +36,14 @@ def test_a_prediction_is_made_compared_and_kept(open_cells, jupyter_server):
     choice.get_by_role("button", name="Keep my prediction").click()
     choice.locator(".sk-verdict[data-state=right]").wait_for()
 
+    choice.get_by_label("backward").focus()
+    for pressed in ("b", "x", "ArrowUp"):
+        page.keyboard.press(pressed)
+    assert choice.get_by_label("forward").is_checked()
+    assert page.evaluate("window.jupyterapp.shell.currentWidget.content.widgets.length") == len(CELLS)
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.classList.contains('jp-Cell')")
+
     for dark in (False, True):
         view.theme(dark)
         number.evaluate("form => form.scrollIntoView({block: 'center'})")

@@ -190,6 +190,33 @@ def test_in_a_notebook_python_answers(open_cells):
     assert page.evaluate("document.activeElement.tagName") == "svg"
 
 
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def cells(page):
+    """Number of cells of the notebook that is shown."""
+    return page.evaluate("window.jupyterapp.shell.currentWidget.content.widgets.length")
+
+
+def test_in_a_notebook_keys_stay_in_the_view_until_escape_leaves_it(open_cells):
+    lab = open_cells([CELL, "1"])
+    lab.run_all()
+    page = lab.page
+    page.wait_for_selector(".sk-live[data-ready]")
+    page.get_by_label("storage").focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => document.querySelector('.sk-live > svg').textContent.includes('Drawn for sparse')")
+    for place in (page.get_by_label("storage"), page.get_by_label("Zoom in"), page.locator(".sk-live > svg:not(.over)")):
+        place.focus()
+        press(page, "b", "x", "d", "d", "Shift+M")  # commands on cells
+        assert cells(page) == 2
+        assert page.evaluate("document.activeElement.closest('.sk-live') !== null")
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement.classList.contains('jp-Cell')")
+
+
 EDITED = """
 import sparsekit as mx
 x = mx.nd.sparse.csr_matrix([[7, 0, 8.25, 0], [0, 0, 0, 0], [0, -9.5, 0, 1]])

@@ -6,6 +6,8 @@ import pytest
 
 from sparsekit.course import million_rows_figure
 
+from .test_figures import cells, press
+
 #: Shares of the square's pixels that are more red than blue, and more blue than red; the first canvas is the dense gradient.
 COLORS = """canvas => {
     const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -99,6 +101,37 @@ def test_a_dot_leads_to_the_inspector_by_keys_and_by_a_click(flood):
     page.locator(".sk-rows .details dd", has_text="“it”").wait_for(timeout=20_000)
     page.keyboard.press("Escape")
     assert page.locator(".sk-rows .details").inner_text() == ""
+
+
+def test_keys_stay_in_the_view_until_escape_leaves_it(flood):
+    page = flood.page
+    finish(flood)
+    press(page, "b", "x", "d", "d", "Shift+M")  # commands on cells
+    assert cells(page) == 1
+    press(page, "ArrowRight", "Enter")
+    page.locator(".sk-rows .details:focus").wait_for(timeout=20_000)
+    assert page.locator(".sk-rows .details").bounding_box()["height"] < 600
+    page.keyboard.press("Escape")
+    assert "“it” is row" in said(flood)  # back at the word that was looked into
+    assert page.evaluate("document.activeElement.tagName") == "CANVAS"
+    press(page, "Escape", "Escape")
+    assert page.evaluate("document.activeElement.classList.contains('jp-Cell')")
+    page.locator(".sk-rows select").focus()
+    page.keyboard.press("ArrowUp")
+    page.locator(".sk-rows h3", has_text="100,000 rows").wait_for()
+    assert page.evaluate("document.activeElement.tagName") == "SELECT"
+    page.keyboard.press("Escape")
+    page.locator(".sk-rows textarea").focus()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.classList.contains('jp-Cell')")
+
+
+def test_the_same_error_is_said_again(flood):
+    text = flood.page.locator(".sk-rows textarea")
+    for wrong in ("?", "??"):
+        text.fill(wrong)
+        flood.page.locator(".sk-rows .said", has_text="The text has no words. The squares stay as they were.").wait_for()
+        flood.page.get_by_label("One step back (,)").click()
 
 
 def test_ten_million_rows_are_said_to_be_a_shape(flood):

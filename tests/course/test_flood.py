@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections import Counter
 
@@ -76,8 +77,22 @@ def test_a_page_may_send_anything():
         view.answer(wrong)
     assert view.data["error"] == "The text has no words."
     assert {**view.data, "error": ""} != before or view.data["rows"] == before["rows"]
+    news = []
+    view.observe(news.append, names=["data"])
+    view.answer({"ask": "text", "text": "?"})
+    assert len(news) == 1  # the same error again is said again
     view.answer({"ask": "text", "text": "x", "rows": 1e30})
     assert view.data["rows"] == 10_000_000
+
+
+def test_a_row_fits_the_page_and_a_screen():
+    pytest.importorskip("anywidget", reason="no anywidget: python -m pip install 'sparsekit[lab]'")
+    view = mx.million_rows("the cat")
+    for width in (240, 700):
+        view.answer({"ask": "row", "row": view.touched.stored[0], "width": width})
+        wide, tall = map(float, re.search(r'<svg [^>]*viewBox="0 0 (\S+) (\S+)"', view.details).groups())
+        assert wide == width
+        assert tall < 500
 
 
 def test_a_text_that_has_nearly_all_rows_saves_nothing():

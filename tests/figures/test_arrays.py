@@ -11,7 +11,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.figures import components as parts_module
-from sparsekit.figures.array import array_figure, array_finding, array_html, lattice
+from sparsekit.figures.array import array_figure, array_finding, array_html, lattice, stored_value_figure
 from sparsekit.figures.components import bin_density, entries_from, read_array
 from sparsekit.figures.kit import Line, Rect
 
@@ -251,3 +251,11 @@ def test_no_number_of_a_component_is_cut_short_and_values_stand_below_their_indi
             assert f">{number}<" in svg
     cells = [mark for mark in array_figure(wide).of(Rect) if mark.key == "entry 0"]
     assert {(mark.x0, mark.x1) for mark in cells} == {(cells[0].x0, cells[0].x1)}
+
+
+def test_one_stored_value_is_shown_with_what_is_around_it_and_its_components():
+    array = mx.nd.sparse.row_sparse_array((np.ones((3, 40), np.float32), [5, 70, 900]), shape=(1000, 40))
+    figure = stored_value_figure(array, 41)
+    assert [panel.title for panel in figure.panels] == ["From row 68, column 0", "Components"]
+    assert "stored value 41: row 70, column 1: 1" in {mark.title for mark in figure.of(Rect)}
+    assert figure.finding == array_figure(array).finding.partition(" Each line")[0]

@@ -295,6 +295,13 @@ def test_threads_have_rows_of_their_own_unless_there_are_too_many():
 # --------------------------------------------------------------------------- very many events
 
 
+def test_a_bar_says_how_many_short_calls_it_is_and_what_its_grey_means():
+    records = [{"name": "op", "lane": "forward", "start": start, "duration": 1.0} for start in (*range(0, 8000, 2), 20_000)]
+    words = [mark.title for mark in bars(timeline_figure(tables(records)), what="sum")]
+    assert words[-1] == "1 short call, forward: no array, or only small ones"
+    assert words[0].endswith(" short calls, forward: no array, or only small ones")
+
+
 def test_a_picture_stays_small_however_many_events_and_calls_are_summed_not_lost(calls_of):
     columns = tables(training(steps=3, compiles=False))
     each, length = len(columns.events), 2_000_000

@@ -31,7 +31,7 @@ class Square {
     this.dense = dense;
     this.bytes = make("strong", { class: dense ? "dense" : "sparse" });
     this.note = make("span");
-    this.canvas = make("canvas", { tabindex: 0, role: "img", ...handlers });
+    this.canvas = make("canvas", { tabindex: 0, role: "application", ...handlers }); // one that is read as a picture gets no arrow keys
     const name = make("div", {}, make("b", {}, dense ? "dense gradient" : "row-sparse gradient"), this.note);
     this.figure = make("figure", {}, make("figcaption", {}, this.bytes, name), this.canvas);
   }
@@ -118,7 +118,7 @@ class Square {
 
 function render({ model, el }) {
   const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const view = { time: still ? END : 0, playing: !still, current: -1, frame: 0, last: 0, seen: true, typing: 0, slow: 0, mine: false, told: "" };
+  const view = { time: still ? END : 0, playing: !still, current: -1, frame: 0, last: 0, seen: true, typing: 0, slow: 0, mine: false, told: "", from: null, word: -1 };
   let data, stored, colors;
 
   // ---- the page
@@ -132,14 +132,15 @@ function render({ model, el }) {
   const play = button("Pause", "Play or pause (Space)", toggle);
   play.hidden = still; // nothing moves by itself
   const rows = make("select", { onchange: () => ask() }, ...ROWS.map(([words, value]) => make("option", { value }, words)));
-  const details = make("div", { class: "details", tabindex: -1, "aria-live": "polite" });
+  const details = make("div", { class: "details", tabindex: -1, role: "region", "aria-label": "Inside the row", onkeydown: back });
   const table = make("div");
   const fall = make("canvas", { class: "fall", "aria-hidden": "true" });
-  const root = make("section", { class: "sk sk-rows", "data-lm-suppress-shortcuts": "true" }, title, text,
+  const root = make("section", { class: "sk sk-rows" }, title, text,
     make("p", { class: "hint" }, "Write a text of your own and press Enter: each different word has one row of the weight. Point at a dot for its word, click it to look inside."),
     make("div", { class: "squares" }, ...squares.map((one) => one.figure)), said,
     make("div", { class: "bar" }, button("Back", "One step back (,)", () => step(-1)), play, button("Step", "One step on (.)", () => step(1)),
       make("label", {}, "Rows of the weight", rows)), details, table, fall);
+  keepKeys(root);
   el.append(root);
 
   // ---- asking Python
@@ -174,8 +175,9 @@ function render({ model, el }) {
   }
 
   function entered(event) {
-    event.stopPropagation(); // letters are commands of the notebook
-    if (event.key !== "Enter" || event.shiftKey) return;
+    if (event.key !== "Enter") return;
+    event.stopPropagation(); // Shift and Enter, which begins a line here, runs the cell in a notebook
+    if (event.shiftKey) return;
     event.preventDefault();
     view.mine = false; // the film is wanted
     ask();
@@ -185,7 +187,7 @@ function render({ model, el }) {
     clearTimeout(view.slow);
     const given = model.get("data");
     if (given.error && data) { // what is shown stays
-      warn(given.error);
+      warn(`${given.error} The squares stay as they were.`);
       return;
     }
     data = given;
@@ -209,7 +211,9 @@ function render({ model, el }) {
   function tell() {
     clearTimeout(view.slow);
     details.innerHTML = model.get("details"); // made and escaped by Python
-    if (details.childElementCount && document.activeElement?.tagName === "CANVAS") details.scrollIntoView({ block: "nearest" });
+    if (!details.childElementCount || document.activeElement !== view.from) return;
+    details.focus({ preventScroll: true });
+    details.scrollIntoView({ block: "nearest" });
   }
 
   // ---- time
@@ -343,7 +347,9 @@ function render({ model, el }) {
   }
 
   function choose() {
-    if (view.current >= 0) ask({ ask: "row", row: data.places[view.current] });
+    if (view.current < 0) return;
+    [view.from, view.word] = [document.activeElement, view.current];
+    ask({ ask: "row", row: data.places[view.current], width: details.clientWidth - 24 });
   }
 
   function leave() {
@@ -352,12 +358,20 @@ function render({ model, el }) {
     squares[0].figure.scrollIntoView({ block: "nearest" });
   }
 
+  function back(event) { // from inside the row to the square
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    leave();
+    view.from.focus();
+    look(view.word);
+  }
+
   function keys(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const count = data.places.length, next = () => look((view.current + 1) % count);
     const back = () => look((view.current <= 0 ? count : view.current) - 1);
     const does = { ArrowRight: next, ArrowDown: next, ArrowLeft: back, ArrowUp: back, Enter: choose, " ": toggle, ".": () => step(1),
-      ",": () => step(-1), Escape: leave }[event.key];
+      ",": () => step(-1), Escape: (view.current >= 0 || details.childElementCount) && leave }[event.key];
     if (!does) return;
     does();
     event.preventDefault();

@@ -36,8 +36,7 @@ class Form {
     const options = this.model.get("options") ?? [];
     this.status = element("p", { class: "sk-verdict", role: "status", "aria-live": "polite" });
     this.fields = options.length ? this.choices(options) : this.field();
-    this.form = element("form", { class: "sk-question-form", "data-lm-suppress-shortcuts": "true",
-      onsubmit: (event) => this.send(event), onkeydown: (event) => this.key(event) },
+    this.form = element("form", { class: "sk-question-form", onsubmit: (event) => this.send(event) },
       element("fieldset", {},
         element("legend", {}, element("strong", {}, "Predict. "), ...rich(this.model.get("text") || "")),
         ...this.fields,
@@ -60,13 +59,6 @@ class Form {
 
   get value() {
     return this.input ? this.input.value.trim() : (this.inputs.find((input) => input.checked)?.value ?? "");
-  }
-
-  // JupyterLab keeps Enter from sending a form, and single letters are its commands.
-  key(event) {
-    if (event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.stopPropagation();
-    if (event.key === "Enter" && event.target.tagName === "INPUT") this.send(event);
   }
 
   send(event) {
@@ -104,6 +96,7 @@ function render({ model, el }) {
   const root = element("div", { class: "sk sk-question" });
   el.append(root);
   const form = new Form(model, root);
+  keepKeys(root);
   root.dataset.ready = "true";
   return () => form.remove();
 }

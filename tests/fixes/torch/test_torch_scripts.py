@@ -579,8 +579,10 @@ def test_what_cannot_be_judged_is_said_in_one_sentence(fix):
     assert "processes and threads of its own" in printed.out
 
 
-@pytest.mark.parametrize("text", ["raise ValueError('no data')\n", SGD.replace("    loss =", "    if model.first.weight.grad "
-                                  "is not None:\n        raise ValueError('no data')\n    loss =")], ids=["at once", "second step"])
+@pytest.mark.parametrize("text", [
+    "raise ValueError('no data')\n",
+    SGD.replace("    loss =", "    if model.first.weight.grad is not None:\n        raise ValueError('no data')\n    loss =")],
+    ids=["at once", "second step"])
 def test_an_error_of_the_script_is_printed_as_python_prints_it(fix, text):
     status, printed = fix(text)
     assert status == 1

@@ -175,7 +175,7 @@ def _small(parts: Parts, title: str, before: Parts | None = None) -> Figure:
                  if row not in filled))  # fmt: skip
     _strips(figure, parts, 0)
     figure.interaction = _editing(before or parts, title)
-    if before is not None:
+    if before is not None and _numbers(parts) != _numbers(before):  # it may be drawn anew for another width
         figure.notes = (_effect(before, parts), *figure.notes)
     return figure
 

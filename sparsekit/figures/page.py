@@ -33,7 +33,9 @@ table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}
 .scroll{margin:8px 0 18px}.scroll table{width:max-content}
 th,td{text-align:left;padding:2px 14px 2px 0;vertical-align:top}.scroll :is(th,td){min-width:4.5em;max-width:13em}
 caption{text-align:left;position:sticky;left:0;width:min(46em,100vw - 30px);padding-bottom:4px}
-figure>svg{max-width:100%;height:auto}@media print{.bar,.over{display:none!important}}"""
+figure>svg{max-width:100%;height:auto}
+@media print{.bar,.over{display:none!important}.scroll{overflow:visible}.scroll table{width:auto;font-size:9px}
+.scroll :is(th,td){min-width:0;padding-right:6px;overflow-wrap:anywhere}}"""
 
 
 def html_page(title: str, sections: Iterable[tuple[str, Any]] | Mapping[str, Any], path: str | os.PathLike[str] | None = None,

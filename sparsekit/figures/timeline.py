@@ -362,13 +362,17 @@ class _Picture:
         column = ((times - self.view[0]) / (self.view[1] - self.view[0]) * most).astype(np.int64)
         _, first, count = np.unique(column, return_index=True, return_counts=True)
         places = [self.view[0], *times[first].tolist(), self.view[1]]
+        turned = len(first) and places[-2] - places[-3] > places[-1] - places[-2]  # the last name stands left of its dot
         gap = 0.026 * (self.view[1] - self.view[0])  # more than the dot's radius on a page of 390 pixels
         for at, (place, many) in enumerate(zip(first.tolist(), count.tolist(), strict=True), 1):
             (before, time, after), name = places[at - 1: at + 2], clean(names[place]) or "?"
             words = f"{name} and {format_count(many - 1)} more" if many > 1 else name
             self.figure.add(Dots(0, kind, [time], [y + 0.5], 4.0, f"{words}, at {duration(time)}", f"{key} {rows[place]}"))
-            left = at == len(first) and time - before > after - time
-            room = max((time - before if left else after - time) - 2 * gap, 0.0)
+            left = turned and at == len(first)
+            room = time - before if left else after - time
+            if turned and 1 < len(first) <= at + 1:  # the last two names share what is between their dots
+                room /= 2
+            room = max(room - 2 * gap, 0.0)
             x, anchor = (time - gap, "end") if left else (time + gap, "start")
             self.figure.add(Text(0, "muted", x, y + 0.5, name, anchor, room=room))
 

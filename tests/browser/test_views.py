@@ -142,3 +142,18 @@ def test_hostile_values_stay_text(open_page):
     bars = bars_figure(hostile, {hostile: {"median": 1, "min": 1, "max": 1}}, hostile)
     page = open_page(timeline_figure(tables(records), hostile), bars, seen.figure())
     assert page.evaluate("window.hacked") is None
+
+
+def test_a_wide_table_is_printed_whole(browser, tmp_path):
+    names = ("operator", "lane", "storage types", "calls", "moved", "own time", "by calls", "by bytes", "by time", "verdict")
+    table = mx.figures.kit.Table(names, [("adam_update of net_weight", "update", "default, default, default, default → default",
+                                          "1 → 4", "1.28 MB → 5.12 MB", "5.92 ms → 8.98 ms", "+10.2 ms", "+0 s", "−7.12 ms",
+                                          "more calls, more bytes")] * 4, "Changes")  # fmt: skip
+    html_page("A page", [("Changes", table)], path=tmp_path / "page.html")
+    page = browser.new_page(viewport={"width": 720, "height": 1000})
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.locator(".scroll").evaluate("one => one.scrollWidth > one.clientWidth")
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.locator("th", has_text="verdict").evaluate("one => one.getBoundingClientRect().right <= window.innerWidth")
+    page.close()

@@ -259,3 +259,11 @@ def test_one_stored_value_is_shown_with_what_is_around_it_and_its_components():
     assert [panel.title for panel in figure.panels] == ["From row 68, column 0", "Components"]
     assert "stored value 41: row 70, column 1: 1" in {mark.title for mark in figure.of(Rect)}
     assert figure.finding == array_figure(array).finding.partition(" Each line")[0]
+
+
+def test_an_array_that_is_drawn_anew_without_an_edit_is_not_said_to_be_edited():
+    asked = array_figure(mx.nd.sparse.csr_matrix([[7, 0, 8], [0, 0, 9]])).interaction
+    matrix = [list(line) for line in asked.inputs[0].value]
+    assert not any("Edited" in note for note in asked.draw(None, {"matrix": matrix}).notes)
+    matrix[0][1] = 4.0
+    assert any("Edited" in note for note in asked.draw(None, {"matrix": matrix}).notes)

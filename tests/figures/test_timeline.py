@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
@@ -448,6 +449,15 @@ def test_marks_have_rows_of_their_own_words_and_details():
     assert rows["became dense", "exp"] == ("1", "csr → default, 40 B → 48.0 kB, fallback, train.py:3; at 41.5 ms")
     assert figure.finding.endswith("Marked: loss from 0.75 to 0.25 nats, rows 100, 1 marker, "
                                    "1 silent change from sparse to dense.")  # fmt: skip
+
+
+def test_names_of_dots_do_not_meet():
+    marks = [marker("first", 100.0), marker("a long name", 600.0), marker("another name", 900.0)]
+    figure = timeline_figure(tables([{"name": "op", "lane": "forward", "start": 0, "duration": 1000}], marks))
+    ends = sorted((text.x - text.room, text.x) if text.anchor == "end" else (text.x, text.x + text.room)
+                  for text in figure.of(Text) if "name" in text.text or text.text == "first")  # fmt: skip
+    assert len(ends) == 3
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(ends))
 
 
 def test_a_counter_is_a_step_line_that_holds_until_the_next_value():

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import itertools
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -229,11 +231,13 @@ def path_among(variables: Mapping[str, object], module: TorchModule) -> str:  # 
 
 def _parts(holder: object) -> Iterator[tuple[str, object]]:  # object: whatever it holds
     """What an object of the program holds, and how that is written after the object."""
-    if isinstance(holder, (list, tuple, dict)):
-        keys = holder if isinstance(holder, dict) else range(len(holder))
-        yield from ((f"[{key!r}]", holder[key]) for key in list(keys)[:MOST_PARTS] if isinstance(key, (int, str)))
-    elif not isinstance(holder, (type, ModuleType)):
-        yield from ((f".{name}", inner) for name, inner in list(getattr(holder, "__dict__", {}).items())[:MOST_PARTS])
+    if type(holder) in (list, tuple, dict):
+        held = cast("dict[object, object] | list[object]", holder)
+        items: Iterable[tuple[object, object]] = held.items() if isinstance(held, dict) else enumerate(held)
+        yield from ((f"[{key!r}]", inner) for key, inner in [*itertools.islice(items, MOST_PARTS)] if type(key) in (int, str))
+    elif not issubclass(type(holder), (type, ModuleType)):
+        with suppress(Exception):  # a proxy runs code of the program
+            yield from ((f".{name}", inner) for name, inner in list(getattr(holder, "__dict__", {}).items())[:MOST_PARTS])
 
 
 def _variables() -> Iterator[dict[str, object]]:  # object: whatever they hold

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .source_location import line_of
 from .torch_gradients import is_due
+from .torch_operators import ALIKE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -207,7 +208,8 @@ class Operands:
     def _way(self, found: _Found) -> tuple[str, str]:
         """The method that makes the operand sparse, tried on a small twin; or why there is none."""
         if found.others:
-            return "", f"the program also applies {', '.join(sorted(found.others))} to it"
+            telling = found.others - ALIKE or found.others  # dropout makes a tensor of the same shape before it multiplies
+            return "", f"the program also applies {', '.join(sorted(telling))} to it"
         reasons = []
         for way in ("to_sparse_csr", "to_sparse"):
             try:

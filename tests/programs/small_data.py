@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 from equal_terms import WORDS
+from scipy.sparse import csr_matrix
 
 
 def _write(path, lines):
@@ -215,16 +216,34 @@ def movielens_1m(folder):
     os.makedirs(os.path.join(folder, "src", "checkpoints"), exist_ok=True)
 
 
-def cora(folder, nodes=1600, words=300, edges=4000):
-    """The files of Cora: words and topic of each paper, and which papers cite which."""
+def cora(folder, path="data/cora", cited=False, nodes=1600, words=300, edges=4000):
+    """The files of Cora: words and topic of each paper, and which papers cite which; ``cited`` has each cite another."""
     random = np.random.RandomState(14)
     topics = random.randint(0, 7, nodes)
     stored = random.rand(nodes, words) < np.where(np.arange(words) % 7 == topics[:, None], 0.06, 0.01)
     lines = ["\t".join([str(number), *map(str, row.astype(int)), f"topic{topic}"])
              for number, (row, topic) in enumerate(zip(stored, topics, strict=True))]
-    _write(os.path.join(folder, "data", "cora", "cora.content"), lines)
-    ends = random.randint(0, nodes, (edges, 2))
-    _write(os.path.join(folder, "data", "cora", "cora.cites"), [f"{one}\t{other}" for one, other in ends])
+    _write(os.path.join(folder, path, "cora.content"), lines)
+    ends = random.randint(0, nodes, (edges, 2)).tolist() + [(node, (node + 1) % nodes) for node in range(nodes)] * cited
+    _write(os.path.join(folder, path, "cora.cites"), [f"{one}\t{other}" for one, other in ends])
+
+
+def planetoid(folder, path, nodes=1600, words=300, edges=4000, tested=200):
+    """The pickles of Planetoid: words of the papers, in scipy's matrices, and the neighbours of each, with those to test with."""
+    random = np.random.RandomState(23)
+    place = os.path.join(folder, path)
+    os.makedirs(place, exist_ok=True)
+    stored = csr_matrix((random.rand(nodes, words) < 0.015).astype("float32"))
+    ends = random.randint(0, nodes, (edges, 2)).tolist() + [(node, (node + 1) % nodes) for node in range(nodes)]
+    near = {node: [] for node in range(nodes)}
+    for one, other in ends:
+        near[one].append(other)
+        near[other].append(one)
+    rest = nodes - tested
+    for name, value in (("x", stored[:rest]), ("allx", stored[:rest]), ("tx", stored[rest:]), ("graph", near)):
+        with open(os.path.join(place, f"ind.cora.{name}"), "wb") as file:
+            pickle.dump(value, file)
+    _write(os.path.join(place, "ind.cora.test.index"), [str(number) for number in random.permutation(np.arange(rest, nodes))])
 
 
 def users_and_items(folder, users=1500, items=4000):

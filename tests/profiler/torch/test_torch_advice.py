@@ -445,6 +445,10 @@ def test_what_else_is_done_with_a_matrix_is_why_no_sparse_one_is_advised(torch):
     found, first = multiplied(torch, lambda: zeros(torch), lambda matrix, weight: matrix @ weight / matrix.sum(1)[:, None], 4)
     assert found == []
     assert "No sparse one is advised: the program also applies sum to it." in first.remedy
+    dropout = torch.nn.functional.dropout
+    found, first = multiplied(torch, lambda: zeros(torch), lambda matrix, weight: dropout(matrix) @ weight + matrix @ weight, 4)
+    assert found == []
+    assert "No sparse one is advised: the program also applies mul to it." in first.remedy
 
 
 def test_a_matrix_that_the_closure_of_an_optimizer_multiplies_is_told(torch):

@@ -139,4 +139,5 @@ def _wrong_arguments(name: str, function: Callable[..., Any], error: TypeError, 
              if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and key != "self"}
     if unknown and unknown[1] not in names:
         return ArgumentError.of(f"argument of {name}()", unknown[1], names)
-    return ArgumentError(f"{error}.", hint=f"its arguments are {', '.join(names)}.")
+    said = str(error).replace(f"{function.__qualname__}()", f"{name}()")  # a base class may define the constructor
+    return ArgumentError(f"{said}.", hint=f"its arguments are {', '.join(names)}.")

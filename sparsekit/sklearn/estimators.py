@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
@@ -20,7 +20,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..base.checks import amount_of, flag, whole
 from ..base.context import cpu
 from ..base.epoch_loop import EpochLoop
-from ..base.errors import ParameterError, SparseFormatError, expected, shown
+from ..base.entry import entry
+from ..base.errors import ParameterError, SparseFormatError, expected, first_line, shown
 from ..base.optional import scipy_part
 from ..base.progress import Progress
 from ..base.warn import warn_user
@@ -147,8 +148,13 @@ class _Estimator(BaseEstimator, abc.ABC):
         ------
         ParameterError
             If a parameter, a target or a weight is outside its range, or if the training diverges: weights overflow, and the
-            model is dropped.  The error is a ``ValueError``.
+            model is dropped.  The error is a ``ValueError``.  After any other error the estimator is as it was before the call.
         """
+        with self._as_it_was_if_refused():
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Rows, y: Values, sample_weight: Values | None) -> None:
         self._check_parameters()
         X, y, weights = self._validated(X, y, sample_weight, reset=True)
         target = self._targets(y)
@@ -158,7 +164,7 @@ class _Estimator(BaseEstimator, abc.ABC):
         held: tuple[Array, Array] | None = None
         if self.early_stopping:
             trained, held = self._set_aside(X, target, weights, random)
-        weights = _weighted(weights, factors, target)
+        weights = _weighted(weights, factors, target, X.dtype)
         rows = slice(None) if trained is None else trained
         self._begin(X, target[rows], None if weights is None else weights[rows], random)
         passes = _Passes(self, X, target, weights, X.shape[0] if trained is None else trained, random, held)
@@ -168,9 +174,21 @@ class _Estimator(BaseEstimator, abc.ABC):
         self._check_finite()
         if passes.kept is not None:
             self._set_weights(passes.kept)
-        return self
 
-    def _fit_once(self, X: Rows, y: Values, sample_weight: Values | None) -> Self:
+    @contextmanager
+    def _as_it_was_if_refused(self) -> Iterator[None]:
+        """Restore the attributes if a call fails, or else a new model would have old classes; a diverged model stays dropped."""
+        before = dict(vars(self))
+        try:
+            yield
+        except Exception:
+            dropped = hasattr(self, "_step") and not hasattr(self, "net_")
+            if not dropped:
+                vars(self).clear()
+                vars(self).update(before)
+            raise
+
+    def _fit_once(self, X: Rows, y: Values, sample_weight: Values | None) -> None:
         """Make one pass through the rows; the first call begins the training."""
         self._check_parameters()
         if self.early_stopping:
@@ -178,7 +196,7 @@ class _Estimator(BaseEstimator, abc.ABC):
         first = not hasattr(self, "net_")
         X, y, weights = self._validated(X, y, sample_weight, reset=first)
         target = self._targets(y, first)
-        weights = _weighted(weights, self._factors_of_classes(y), target)
+        weights = _weighted(weights, self._factors_of_classes(y), target, X.dtype)
         if first:
             self._random = check_random_state(self.random_state)
             self._begin(X, target, weights, self._random)
@@ -186,7 +204,6 @@ class _Estimator(BaseEstimator, abc.ABC):
             self._random = check_random_state(self.random_state)
         _Passes(self, X, target, weights, X.shape[0], self._random).run_epoch()
         self._check_finite()
-        return self
 
     def _check_parameters(self) -> None:
         for name in ("max_iter", "batch_size", "n_iter_no_change"):
@@ -207,7 +224,7 @@ class _Estimator(BaseEstimator, abc.ABC):
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
             if sample_weight.min(initial=0) < 0:
-                raise ParameterError(expected("sample_weight", "at least 0", sample_weight.min()),
+                raise ParameterError(expected("sample_weight", "at least 0", float(sample_weight.min())),
                                      hint="a weight of 0 leaves a row out.")
         return X, column_or_1d(y, warn=True), sample_weight
 
@@ -447,9 +464,11 @@ class _Classifier(ClassifierMixin, _Estimator):
             raise ParameterError(f"classes={shown(classes)} is not the same as on last call to partial_fit, was: "
                                  f"{shown(self.classes_)}.", hint="leave it out, or make a new estimator.")
         try:
-            return self._fit_once(X, y, sample_weight)
+            with self._as_it_was_if_refused():
+                self._fit_once(X, y, sample_weight)
         finally:
             del self._known
+        return self
 
     def _targets(self, y: Array, first: bool = True) -> Array:
         check_classification_targets(y)
@@ -457,10 +476,14 @@ class _Classifier(ClassifierMixin, _Estimator):
         classes = self.classes_ if not first else np.unique(y) if noted is None else noted
         if classes.shape[0] < 2:
             raise ParameterError("A classifier needs at least two classes, and y has "
-                                 f"{f'one class: {classes[0]!r}' if classes.size else 'none'}.",
+                                 f"{f'one class: {shown(classes.tolist()[0])}' if classes.size else 'none'}.",
                                  hint="pass all classes that will occur to partial_fit, as classes=.")
-        places = np.searchsorted(classes, y)
-        if not np.array_equal(classes[np.minimum(places, classes.shape[0] - 1)], y):
+        try:
+            places = np.searchsorted(classes, y)
+            known = np.array_equal(classes[np.minimum(places, classes.shape[0] - 1)], y)
+        except TypeError:  # labels of another kind, which do not compare with the classes
+            known = False
+        if not known:
             raise ParameterError("y has classes that were not passed to the first call.",
                                  hint="give all classes in classes= to the first call of partial_fit.")
         self.classes_ = classes
@@ -527,17 +550,23 @@ class _Regressor(RegressorMixin, _Estimator):
         -------
         self
         """
-        return self._fit_once(X, y, sample_weight)
+        with self._as_it_was_if_refused():
+            self._fit_once(X, y, sample_weight)
+        return self
 
     def _loss(self) -> Loss:
         return L2Loss()
 
     def _targets(self, y: Array, first: bool = True) -> Array:
-        return y.astype(np.float64).reshape(-1, 1)
+        return y.reshape(-1, 1)
 
     def _validated(self, X: Rows, y: Values, sample_weight: Values | None, reset: bool) -> tuple[Rows, Array, Array | None]:
         X, y, sample_weight = super()._validated(X, y, sample_weight, reset)
-        if not (abs(y.astype(np.float64)) <= np.finfo(X.dtype).max).all():
+        try:
+            y = y.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"y must have numbers: {first_line(error)}.", hint="a classifier takes labels of any kind.") from None
+        if not (abs(y) <= np.finfo(X.dtype).max).all():
             raise ParameterError(f"y must have finite numbers in the range of {X.dtype}, in which the training runs.",
                                  hint="scale y, or pass X as float64.")
         return X, y, sample_weight
@@ -646,12 +675,21 @@ def _brought(value: Rows | Values | None) -> Rows | Values | None:
     return value.asnumpy() if value.stype == "default" else value.tostype("csr").asscipy()
 
 
-def _weighted(weights: Array | None, factors: Array | None, target: Array) -> Array | None:
-    """The weights of rows, times those of their classes."""
-    if factors is None:
-        return weights
-    row_factors: Array = factors[target.reshape(-1)]
-    return row_factors if weights is None else row_factors * weights
+def _weighted(weights: Array | None, factors: Array | None, target: Array, dtype: np.dtype[Any]) -> Array | None:
+    """The weights of rows, times those of their classes, all of which the type of the training can add up."""
+    limits = np.finfo(dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        if factors is not None:
+            row_factors: Array = factors[target.reshape(-1)]
+            weights = row_factors if weights is None else row_factors * weights
+        if weights is None:
+            return None
+        fits = weights.sum(dtype=np.float64) <= limits.max and (weights[weights > 0] >= limits.tiny).all()
+    if not fits:
+        raise ParameterError(f"The weights of rows, times those of their classes, must be 0 or at least {limits.tiny}, and add up "
+                             f"to at most {limits.max}, in which the training runs.",
+                             hint="divide sample_weight by its mean: only the ratios of weights count.")
+    return weights
 
 
 def _as_csr(X: Rows) -> Rows:
@@ -679,3 +717,8 @@ def _array_of(X: Rows, places: Array) -> NDArray:
     rows: NDArray = wrap(CSR(store.data, store.indices.astype(np.int64), store.indptr.astype(np.int64), store.shape, check=False),
                          cpu())
     return rows
+
+
+# The constructors alone: errors of scikit-learn's own checks pass as scikit-learn's estimators raise them.
+for _class in (SparseClassifier, SparseRegressor, FactorizationMachineClassifier, FactorizationMachineRegressor):
+    entry(_class)

@@ -24,7 +24,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparsekit import nd
-from sparsekit.base.errors import ParameterError, SparseFormatError
+from sparsekit.base.errors import ArgumentError, ParameterError, SparseFormatError
 from sparsekit.sklearn import FactorizationMachineClassifier, FactorizationMachineRegressor, SparseClassifier, SparseRegressor
 
 ALL = (SparseClassifier, SparseRegressor, FactorizationMachineClassifier, FactorizationMachineRegressor)
@@ -324,6 +324,59 @@ def test_a_refused_call_leaves_the_classes(make):
     with pytest.raises(ParameterError, match="at least two classes"):
         model.fit(X.astype("float32"), np.ones(60))
     assert set(model.predict(X)) <= {1, 2}
+
+
+@pytest.mark.parametrize("make", ALL)
+@pytest.mark.parametrize("setting", [{"optimizer": "none"}, {"optimizer_params": {"none": 1}}, {"random_state": "a"}, {"alpha": -1},
+                                     {"optimizer_params": {"clip_gradient": "a"}}, {"class_weight": {0: -1}}], ids=str)
+def test_a_refused_fit_leaves_the_model_its_classes_and_its_columns(make, setting):
+    if "class_weight" in setting and make in REGRESSORS:
+        pytest.skip("regressors have no classes")
+    X, y = numbers()
+    model = make(random_state=0).fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match=r"none|'a'|alpha|class_weight"):
+        model.set_params(**setting).fit(X[:, :3], y + np.arange(60) % 2)
+    np.testing.assert_array_equal(model.predict(X), before)
+    fresh = make(**setting)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"none|'a'|alpha|class_weight"):
+            first_call(fresh, X[:, :3], y)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS)
+def test_labels_that_do_not_compare_with_the_classes_are_named(make):
+    X, y = numbers()
+    model = make(random_state=0).fit(X, y)
+    with pytest.raises(ParameterError, match="classes that were not passed"):
+        model.partial_fit(X, np.array(["a", "b"], object)[y])
+
+
+@pytest.mark.parametrize("make", REGRESSORS)
+def test_targets_that_are_no_numbers_are_named(make):
+    X, y = numbers()
+    for words in (np.array(["a", "b"])[y], np.array(["a", None], object)[y], np.array([b"a", b"b"])[y]):
+        with pytest.raises(ParameterError, match=r"y must have numbers: .*could not convert string"):
+            make().fit(X, words)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_arguments_of_constructors_are_named(make):
+    with pytest.raises(ArgumentError, match=rf"no argument of {make.__name__}\(\) named 'rate'"):
+        make(rate=1)
+    with pytest.raises(ArgumentError, match=rf"^{make.__name__}\(\) takes 1 positional argument"):
+        make("sgd")
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_weights_that_the_type_cannot_add_up_are_named(make):
+    X, y = numbers()
+    for dtype, weights in ((np.float64, (1e308, 1e-320)), (np.float32, (3e38, 1e-42))):
+        for weight in weights:
+            with pytest.raises(ParameterError, match="add up to at most"):
+                make().fit(X.astype(dtype), y, sample_weight=np.full(60, weight))
 
 
 @pytest.mark.parametrize("make", ALL)

@@ -91,3 +91,18 @@ def test_the_indices_of_a_sparse_array_cannot_be_written_to(component):
     changed[0] = 2
     matrix.check_format()
     assert matrix.asnumpy().tolist() == [[7.0, 0, 8], [0, 9, 0]]
+
+
+@pytest.mark.parametrize("call", [
+    lambda long: mx.nd.ones((3,))[long],
+    lambda long: mx.init.create(f"[{long}"),
+    lambda long: mx.nd.load(long),
+    lambda long: mx.nd.ones((3,)).reshape(list(range(len(long)))),
+    lambda long: mx.sym.var("x", shape=list(range(len(long)))),
+    lambda long: mx.io.CSVIter([long], data_shape=(1,), batch_size=1),
+], ids=["index", "initializer", "file", "shape", "shape of a variable", "line"])
+def test_a_message_is_short_however_long_the_input_is(call):
+    with pytest.raises(mx.SparsekitError) as caught:
+        call("a" * 1_000_000)
+    assert len(str(caught.value)) < 11_000
+    assert "Hint:" in str(caught.value)

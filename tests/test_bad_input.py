@@ -91,3 +91,47 @@ def test_the_indices_of_a_sparse_array_cannot_be_written_to(component):
     changed[0] = 2
     matrix.check_format()
     assert matrix.asnumpy().tolist() == [[7.0, 0, 8], [0, 9, 0]]
+
+
+@pytest.mark.parametrize("call", [
+    lambda long: mx.nd.ones((3,))[long],
+    lambda long: mx.init.create(f"[{long}"),
+    lambda long: mx.nd.load(long),
+    lambda long: mx.nd.ones((3,)).reshape(list(range(len(long)))),
+    lambda long: mx.sym.var("x", shape=list(range(len(long)))),
+    lambda long: mx.io.CSVIter([long], data_shape=(1,), batch_size=1),
+], ids=["index", "initializer", "file", "shape", "shape of a variable", "line"])
+def test_a_message_is_short_however_long_the_input_is(call):
+    with pytest.raises(mx.SparsekitError) as caught:
+        call("a" * 1_000_000)
+    assert len(str(caught.value)) < 11_000
+    assert "Hint:" in str(caught.value)
+
+
+def endless():
+    """A list that holds itself, a list in lists, and tuples so deep in one another that to hash them ends the interpreter."""
+    inside: list = []
+    inside.append(inside)
+    deep: tuple = ()
+    lists: list = []
+    for _ in range(1_000_000):
+        deep = (deep,)
+    for _ in range(5_000):
+        lists = [lists]
+    return inside, lists, deep
+
+
+@pytest.mark.parametrize("call", [
+    lambda nested: mx.nd.sum(mx.nd.ones((2, 3)), axis=nested),
+    lambda nested: mx.nd.reshape(mx.nd.ones((2, 3)), shape=nested),
+    lambda nested: mx.sym.sum(mx.sym.var("x"), axis=nested),
+    lambda nested: mx.nd.ones((2, 3))[nested],
+    lambda nested: mx.nd.ones((2, 3)).tostype("csr")[nested],
+    lambda nested: network()(nested),
+    lambda nested: mx.gluon.loss.L2Loss()(mx.nd.ones((2, 3)), nested),
+], ids=["sum", "reshape", "symbol", "index", "sparse index", "layer", "loss"])
+def test_what_is_nested_without_end_is_named(call):
+    for nested in endless():
+        with pytest.raises(mx.SparsekitError) as caught:
+            call(nested)
+        assert "Hint:" in str(caught.value)

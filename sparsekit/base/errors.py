@@ -53,6 +53,9 @@ __all__ = [
     "WorkerTimeoutError",
 ]
 
+#: Characters of a message.  A name or a list of the user's, or what another library quotes of a file, may have millions.
+MOST = 10_000
+
 
 class SparsekitError(RuntimeError):
     """Base of every error that sparsekit raises.
@@ -69,6 +72,8 @@ class SparsekitError(RuntimeError):
     """
 
     def __init__(self, message: str = "", hint: str = "") -> None:
+        if isinstance(message, str) and len(message) > MOST:  # programs raise MXNetError of anything
+            message = f"{message[:MOST // 2]} … {message[-MOST // 2:]}"
         self.message = message
         self.hint = hint
         super().__init__(f"{message}\nHint: {hint}" if hint else message)
@@ -301,11 +306,17 @@ class NoRoomError(DistError):
 
 
 def first_line(error: Exception) -> str:
-    """Class and text of an error of Python or numpy, in one line."""
+    """Class and text of an error of Python or numpy, in one line of bounded length: some quote a whole file."""
     try:
-        return f"{type(error).__name__}: {error}".splitlines()[0]
+        return _begin(f"{type(error).__name__}: {error}")
     except Exception:  # an error whose own text fails
         return type(error).__name__
+
+
+def _begin(text: str, most: int = 500) -> str:
+    """The first line, or its beginning."""
+    line = text.splitlines()[0]
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def named(error: Exception, message: str) -> Exception:
@@ -316,7 +327,7 @@ def named(error: Exception, message: str) -> Exception:
     if isinstance(error, SparsekitError):
         return error
     try:
-        message = f"{message}: {(str(error) or type(error).__name__).splitlines()[0]}"
+        message = f"{message}: {_begin(str(error) or type(error).__name__)}"
     except Exception:  # an error whose own text fails
         message = f"{message}: {type(error).__name__}"
     if isinstance(error, MemoryError):

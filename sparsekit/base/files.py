@@ -6,6 +6,7 @@ import contextlib
 import errno
 import functools
 import os
+import stat
 import weakref
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -52,6 +53,9 @@ class written(Scoped):
     Ctrl-C nor another signal leaves that file behind.  A process that is killed does; the next writer of the same name
     reuses that file, since no process holds its lock.
 
+    A name that is a link stands for the file that it leads to.  A file that is there keeps its permissions, and is not replaced
+    if they forbid to write it; a device or a pipe is never replaced.
+
     Parameters
     ----------
     path : path
@@ -72,6 +76,9 @@ class written(Scoped):
             undisturbed(functools.partial(self._keep, discard) if kind is None else discard)
 
     def _open(self) -> BinaryIO:
+        permissions = _permissions(self._path)
+        if os.path.islink(self._path):
+            self._path = os.path.realpath(self._path)
         folder, name = os.path.split(self._path)
         for number in range(MOST):
             self._temporary = os.path.join(folder, f".{name}.{number}.tmp" if number else f".{name}.tmp")
@@ -83,6 +90,9 @@ class written(Scoped):
         self._file = os.fdopen(descriptor, "w+b")
         # For the end of the process inside the block.
         self._discard = weakref.finalize(self, _remove, self._file, self._temporary, os.getpid())
+        if permissions is not None:
+            with contextlib.suppress(OSError):  # a file system without permissions
+                os.chmod(descriptor if os.chmod in os.supports_fd else self._temporary, permissions)
         return self._file
 
     def _keep(self, discard: weakref.finalize[[BinaryIO, str, int], written]) -> None:
@@ -95,6 +105,21 @@ class written(Scoped):
             self._file.close()
         finally:
             discard()
+
+
+def _permissions(path: str) -> int | None:
+    """Those of the file that is to be replaced; None if there is none, or a folder, which cannot be replaced."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:  # there is none yet; or it cannot be reached, which fails again where it is written
+        return None
+    if stat.S_ISDIR(mode):
+        return None
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EEXIST, "it is a device, a pipe or a socket", path)
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+    return stat.S_IMODE(mode) & 0o777
 
 
 def _taken(temporary: str) -> int | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from .errors import DTypeError
+
 if TYPE_CHECKING:
     class Several(Protocol):
         """What may hold several leaves: an array, or a symbol of several outputs."""
@@ -15,11 +17,17 @@ if TYPE_CHECKING:
 Leaf = TypeVar("Leaf", bound="Several")
 
 
-def leaves(value: object) -> Iterator[Any]:  # object, Any: anything may be nested
-    """The items of nested lists and tuples, in order."""
+#: Lists and tuples in one another that arguments may have.
+DEEPEST = 100
+
+
+def leaves(value: object, depth: int = 0) -> Iterator[Any]:  # object, Any: anything may be nested
+    """The items of nested lists and tuples, in order; they may be ``DEEPEST`` deep, and a list is not in itself."""
     if isinstance(value, (list, tuple)):
+        if depth > DEEPEST:
+            raise DTypeError(f"There are more than {DEEPEST} lists or tuples in one another.", hint="does a list hold itself?")
         for part in value:
-            yield from leaves(part)
+            yield from leaves(part, depth + 1)
     else:
         yield value
 

@@ -525,6 +525,7 @@ class Op:
 
     def bind(self, attrs: Attrs) -> Call:
         """The operator with these attributes; missing ones take their defaults."""
+        check_depth(attrs.values())
         try:
             key = tuple(attrs.items())
             call = self._calls.get(key)
@@ -700,6 +701,21 @@ def _negative_zero(attrs: Attrs, names: Iterable[str]) -> bool:
         if type(value) is float and value == 0 and math.copysign(1, value) < 0:
             return True
     return False
+
+
+#: Tuples in tuples that an attribute may have.
+DEEPEST = 10
+
+
+# object: what a user gave for an attribute
+def check_depth(values: Iterable[object], depth: int = -1) -> None:
+    """Raise if lists or tuples are nested too deeply: to hash a million tuples in one another ends the interpreter."""
+    for item in values:
+        if isinstance(item, (tuple, list)):
+            if depth == DEEPEST:
+                raise SparsekitError(f"An operator's attribute has more than {DEEPEST} lists or tuples in one another.",
+                                     hint="attributes are numbers, strings, tuples and element types.")
+            check_depth(item, depth + 1)
 
 
 def _hashable(value: object) -> Hashable:  # object: what a user gave for an attribute

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..base import checks
 from ..base.entry import entry_classes
 from ..base.errors import UnsupportedError
-from ..base.files import path_of, written
+from ..base.files import failures_named, path_of, written
 from .drawing import Drawing
 from .html import to_html
 from .page import html_page
@@ -119,10 +119,12 @@ class Figure(Drawing):
             If the path has another ending.
         MissingPackageError
             If matplotlib is needed and not installed.
+        DataFileError
+            If the file cannot be written.
         """
         target = Path(path_of(path))
         content = self._content(target.suffix.lower(), checks.amount_of("width", width, 240, 20_000))
-        with written(target) as file:
+        with failures_named(target), written(target) as file:
             file.write(content)
         return target
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..base import checks
 from ..base.entry import entries
 from ..base.errors import ParameterError, expected
-from ..base.files import written
+from ..base.files import failures_named, written
 from .answers import pictures, prepared, script, style
 from .drawing import Drawing
 from .html import to_html
@@ -78,7 +78,7 @@ def html_page(title: str, sections: Iterable[tuple[str, Any]] | Mapping[str, Any
         f"{f'<footer>{markup(footer, 2000)}</footer>' if footer else ''}\n{enhancer(body)}</body>\n</html>\n"
     )
     if path is not None:
-        with written(path) as file:
+        with failures_named(path), written(path) as file:
             file.write(page.encode())
     return page
 

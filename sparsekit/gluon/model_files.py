@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..base.changes import MarkedDict
-from ..base.errors import DataFileError, ParameterError, SparsekitError
+from ..base.errors import DataFileError, ParameterError, SparsekitError, first_line, shown
 from ..base.files import write_whole
 from ..base.naming import NameManager
 from ..ndarray.files import load as load_arrays
@@ -99,24 +100,49 @@ def load(block: Block, prefix: str) -> None:
     try:
         with open(path, encoding="utf-8") as file:
             model = json.load(file)
-        _rename(block, [0], model)
+        saved = _saved(block, [0], model)
     except OSError as error:
         raise DataFileError(f"{path} cannot be read: {error.strerror}.", hint="give the prefix that save() was given.") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ParameterError(f"{path} does not describe this network: {type(error).__name__}: {error}.",
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ParameterError(f"{path} does not describe this network: {first_line(error)}.",
                              hint="make the same blocks in the same order as before save().") from error
+    for each in reversed(saved):  # what is inside a block before the block
+        each.restore()
     block.load_parameters(f"{prefix}-model.params")
 
 
-def _rename(block: Block, count: list[int], structure: dict[str, Any]) -> None:
+@dataclass
+class _Saved:
+    """What a file says of one block."""
+
+    block: Block
+    name: str
+    children: dict[str, Block]
+    hybridized: bool
+
+    def restore(self) -> None:
+        block = self.block
+        block._name = self.name
+        held = block.params._params
+        block.params._params = {f"{block.name}_{name.removeprefix(block.params.prefix)}": value for name, value in held.items()}
+        if self.hybridized:
+            block.hybridize()
+        block._children = MarkedDict(self.children)
+
+
+def _saved(block: Block, count: list[int], structure: dict[str, Any]) -> list[_Saved]:
+    """What a file says of a block and of all below, read whole before any of them changes."""
     described = structure[_key(block, count)]
-    block._name = described["orig_name"]
-    held = block.params._params
-    block.params._params = {f"{block.name}_{name.removeprefix(block.params.prefix)}": value for name, value in held.items()}
+    children: dict[str, Block] = {}
+    below: list[_Saved] = []
     for child in block._children.values():
         count[0] += 1
-        _rename(child, count, described)
-    if described.get("hybridized"):
-        block.hybridize()
-    names = described["children"]
-    block._children = MarkedDict({names[child.name]: child for child in block._children.values()})
+        inside = _saved(child, count, described)
+        children[described["children"][inside[0].name]] = child
+        below += inside
+    name = described["orig_name"]
+    if not all(isinstance(text, str) for text in (name, *children)):
+        raise TypeError(f"{shown(name)} and {shown(list(children))} are not all names")
+    if len(children) != len(block._children):
+        raise ValueError(f"two blocks in {shown(name)} have one name")
+    return [_Saved(block, name, children, bool(described.get("hybridized"))), *below]

@@ -19,6 +19,7 @@ from ..base.context import Context
 from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, ParameterError, ShapeError, expected
 from ..base.lazy import add_lazy_names
+from ..base.nested import leaves
 from ..base.scoped import Scoped
 from ..base.warn import warn_user
 from ..ndarray.creation import array as make_array
@@ -169,10 +170,8 @@ def is_of_scipy(value: object) -> bool:
 
 def refuse_foreign(name: str, values: Iterable[object]) -> None:
     """Raise ``DTypeError``, with the line to write, if an array of another library is among a block's arguments."""
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            refuse_foreign(name, value)
-        elif is_of_scipy(value):
+    for value in leaves(tuple(values)):
+        if is_of_scipy(value):
             raise _foreign(name, value, "mx.nd.sparse.csr_matrix(x, dtype='float32')", ", which stays sparse")
         elif isinstance(value, np.ndarray):
             dtype = "" if value.dtype in (np.float32, np.float64) else f", dtype='{value.dtype.name}'"

@@ -12,7 +12,7 @@ from ..base.checks import whole
 from ..base.context import cpu
 from ..base.dtypes import element_type
 from ..base.entry import entries
-from ..base.errors import DataFileError, ShapeError
+from ..base.errors import DataFileError, ShapeError, first_line
 from ..ndarray import wrap
 from ..ndarray.arguments import shape_of
 from .data import DataBatch, DataDesc
@@ -40,7 +40,7 @@ def _table(source: TextLike, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[
         except DataFileError:
             raise
         except ValueError as error:
-            raise DataFileError(f"{text.name} is not a table of numbers: {error}.", hint="each line must have the same count "
+            raise DataFileError(f"{text.name} is not a table of numbers: {first_line(error)}.", hint="each line must have the same count "
                                 "of numbers, separated by commas.") from None
     if not table.shape[0]:
         raise DataFileError(f"{text.name} contains no rows.", hint="check the path.")

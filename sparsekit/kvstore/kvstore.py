@@ -11,7 +11,7 @@ from ..base.errors import (
     ParameterNameError,
     SparsekitError,
 )
-from ..base.files import write_whole
+from ..base.files import path_of, write_whole
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..optimizer import get_updater
@@ -240,8 +240,9 @@ class KVStore(KVStoreBase):
 
 def read_states(fname: str | PathLike[str]) -> bytes:
     """Read a file of optimizer states; raises ``DataFileError`` if it cannot be read."""
+    path = path_of(fname)
     try:
-        with open(fname, "rb") as file:
+        with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise DataFileError(f"{fname} cannot be read: {error.strerror}.", hint="check the path.") from error
+        raise DataFileError(f"{path} cannot be read: {error.strerror}.", hint="check the path.") from error

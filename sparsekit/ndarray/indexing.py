@@ -126,7 +126,7 @@ def _array(part: object) -> Array:
     try:
         indices = np.asarray(store.get() if hasattr(store, "get") else unmasked(store))
     except ValueError as error:
-        raise RowIndexError(f"{part!r} cannot be read as an index: {error}.",
+        raise RowIndexError(f"{shown(part)} cannot be read as an index: {error}.",
                             hint="lists in lists must be of equal lengths.") from None
     if indices.dtype == bool and not indices.ndim:
         raise RowIndexError(f"{shown(part)} cannot be read as an index.",

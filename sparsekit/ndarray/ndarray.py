@@ -550,7 +550,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
         except RowIndexError:
             raise
         except IndexError as error:
-            raise RowIndexError(f"{key!r} does not index shape {self.shape}: {error}.",
+            raise RowIndexError(f"{shown(key)} does not index shape {self.shape}: {error}.",
                                 hint="indices run from -size to size - 1.") from None
         except ValueError as error:
             raise ShapeError(f"A value of shape {tuple(value.shape)} does not fit there: {error}.",

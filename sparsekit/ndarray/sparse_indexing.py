@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.arguments import unmasked
-from ..base.errors import RowIndexError, ShapeError, UnsupportedError, expected
+from ..base.errors import RowIndexError, ShapeError, UnsupportedError, expected, shown
 from ..core import device
 from ..core.arrays import wrap
 from ..storage import RowSparse
@@ -94,7 +94,7 @@ def _values(part: object) -> Array:
     try:
         values = part.asnumpy() if isinstance(part, NDArray) else np.asarray(unmasked(part))
     except ValueError as error:
-        raise RowIndexError(f"{part!r} cannot be read as an index: {error}.",
+        raise RowIndexError(f"{shown(part)} cannot be read as an index: {error}.",
                             hint="lists in lists must be of equal lengths.") from None
     if values.size == 0:
         return values if values.dtype == bool else values.astype(np.int64)
@@ -111,11 +111,11 @@ def parts_of_key(key: object, shape: tuple[int, ...]) -> list[Any]:
     indices = list(key) if isinstance(key, tuple) else [key]
     dots = [place for place, part in enumerate(indices) if part is Ellipsis]
     if len(dots) > 1:
-        raise RowIndexError(f"{key!r} has more than one ellipsis.", hint="one '...' stands for all the axes left out.")
+        raise RowIndexError(f"{shown(key)} has more than one ellipsis.", hint="one '...' stands for all the axes left out.")
     place = dots[0] if dots else len(indices)
     missing = len(shape) - (len(indices) - len(dots))
     if missing < 0:
-        raise RowIndexError(f"{key!r} names {len(indices) - len(dots)} axes, but shape {shape} has {len(shape)}.",
+        raise RowIndexError(f"{shown(key)} names {len(indices) - len(dots)} axes, but shape {shape} has {len(shape)}.",
                             hint="give at most one index per axis.")
     indices[place: place + len(dots)] = [slice(None)] * missing
     parts = [_part(part, axis, size) for axis, (part, size) in enumerate(zip(indices, shape, strict=True))]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..base import displays
 from ..base.entry import entry
 from ..base.errors import DataFileError, ProfilerError, UnknownNameError, expected
-from ..base.files import written
+from ..base.files import failures_named, written
 from ..base.formatting import counted, format_bytes, format_duration, format_percent
 from ..base.tables import folded
 from ..core import hooks
@@ -441,17 +441,13 @@ class Profile:
             If the name has another ending, or the file cannot be written.
         """
         name = check_name(path)
-        try:
-            with written(path) as stream:
-                if name.endswith(PAGE):
-                    stream.write(displays.call("html_page", "Profile", self._report()).encode())
-                elif name.endswith(ENDING):
-                    write_columns(self.tables, stream)
-                else:
-                    write_trace(self, stream, name.endswith(".gz"))
-        except FileNotFoundError as error:
-            raise DataFileError(f"The profile {name!r} cannot be written: {error.strerror}.",
-                                hint="create the folder first.") from error
+        with failures_named(path), written(path) as stream:
+            if name.endswith(PAGE):
+                stream.write(displays.call("html_page", "Profile", self._report()).encode())
+            elif name.endswith(ENDING):
+                write_columns(self.tables, stream)
+            else:
+                write_trace(self, stream, name.endswith(".gz"))
         return Path(path)
 
     def _report(self) -> list[tuple[str, object]]:  # object: a report shows text, tables and displays

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.errors import DataFileError
+from ..base.errors import DataFileError, first_line
 from ..base.files import path_of
 from ..base.signal_safe import undisturbed
 from .columns import NONE, SCHEMA, Column, Columns, Ragged, Table, dtype_of, plain_kind, reference_of
@@ -122,7 +122,7 @@ def read_columns(stream: IO[bytes], name: str, most: int = MAX_BYTES) -> Columns
         with zipfile.ZipFile(stream) as archive:
             return _Reader(archive, name, most).columns()
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError, OverflowError) as error:
-        raise DataFileError(f"{name!r} is truncated or damaged: {error}.", hint="save the profile again.") from error
+        raise DataFileError(f"{name!r} is truncated or damaged: {first_line(error)}.", hint="save the profile again.") from error
 
 
 class _Reader:

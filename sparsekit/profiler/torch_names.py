@@ -231,9 +231,8 @@ def path_among(variables: Mapping[str, object], module: TorchModule) -> str:  # 
 
 def _parts(holder: object) -> Iterator[tuple[str, object]]:  # object: whatever it holds
     """What an object of the program holds, and how that is written after the object."""
-    if type(holder) in (list, tuple, dict):
-        held = cast("dict[object, object] | list[object]", holder)
-        items: Iterable[tuple[object, object]] = held.items() if isinstance(held, dict) else enumerate(held)
+    if type(holder) is dict or type(holder) is list or type(holder) is tuple:
+        items = holder.items() if type(holder) is dict else enumerate(holder)
         yield from ((f"[{key!r}]", inner) for key, inner in [*itertools.islice(items, MOST_PARTS)] if type(key) in (int, str))
     elif not issubclass(type(holder), (type, ModuleType)):
         with suppress(Exception):  # a proxy runs code of the program

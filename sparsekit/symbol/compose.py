@@ -8,6 +8,7 @@ from typing import Any
 from ..base.attributes import current_attributes
 from ..base.errors import DTypeError, SparsekitError, UnknownNameError
 from ..base.naming import current_names
+from ..core.op import check_depth
 from . import attr_text
 from .mxnet_names import HIDDEN, PASSED_OVER, Spelling, adjusted
 from .node import Entry, SymbolNode
@@ -59,6 +60,7 @@ def make_node(spelling: Spelling, hint: str, inputs: list[Entry | None], attrs: 
 
 def _attributes(spelling: Spelling, attrs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """The registry's attributes of a call, and the text of those given."""
+    check_depth(attrs.values())
     own, params = dict(spelling.fixed), {}
     for name, value in attrs.items():
         key = spelling.renamed.get(name, name)

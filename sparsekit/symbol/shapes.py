@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import MOST_AXES
 from ..base.errors import ShapeError, expected
 from ..base.literal import literal
 from ..core import infer
@@ -22,6 +23,8 @@ def from_user(shape: object, name: str, zero_is_unknown: bool | None = None) -> 
     if not isinstance(shape, (tuple, list)) or not all(
             size is None or (hasattr(size, "__index__") and not isinstance(size, bool)) for size in shape):
         raise ShapeError(f"Arguments need to be shapes (tuple), but {name!r} is {shape!r:.60}.", hint=f"{name}=(2, 3)")
+    if len(shape) > MOST_AXES:
+        raise ShapeError(expected(f"The shape of {name}", f"a tuple of at most {MOST_AXES} sizes", shape), hint=f"{name}=(2, 3)")
     if any(size is not None and int(size) < -1 for size in shape):
         raise ShapeError(expected(f"The shape of {name}", "a tuple of integers of at least -1", tuple(shape)),
                          hint="0 and -1 stand for unknown sizes.")

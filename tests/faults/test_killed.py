@@ -18,6 +18,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.base import files, platform, scoped
 from sparsekit.base.files import written
+from tests.calls import refused
 
 SAVE = """
 import sys
@@ -146,6 +147,45 @@ def test_a_file_that_is_written_has_the_usual_permissions(tmp_path):
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
+
+
+def test_a_link_stays_one_and_its_file_is_written(tmp_path):
+    (tmp_path / "far").mkdir()
+    link, file = tmp_path / "link", tmp_path / "far" / "file"
+    link.symlink_to(Path("far", "file"))
+    for number in (1, 2):  # the file is made, and then replaced
+        mx.nd.save(str(link), mx.nd.array([number]))
+        assert link.is_symlink()
+        assert mx.nd.load(str(file))[0].asscalar() == number
+    assert sorted(one.name for one in tmp_path.rglob("*")) == ["far", "file", "link"]
+
+
+def test_a_file_keeps_its_permissions(tmp_path):
+    path = tmp_path / "file"
+    for mode in (0o600, 0o755):
+        path.write_bytes(b"old")
+        path.chmod(mode)
+        mx.nd.save(str(path), mx.nd.ones((1,)))
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_a_file_that_must_not_be_written_stays(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(files.os, "access", lambda *_: False)  # the superuser may write all files
+    refused(mx.DataFileError, "cannot be written: Permission denied", mx.nd.save, str(path), mx.nd.ones((1,)))
+    assert path.read_bytes() == b"old"
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    (tmp_path / "link").symlink_to(path)
+    for name in ("pipe", "link"):
+        refused(mx.DataFileError, "it is a device, a pipe or a socket", mx.nd.save, str(tmp_path / name), mx.nd.ones((1,)))
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "pipe"]
 
 
 def write_new(path, then):

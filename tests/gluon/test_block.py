@@ -313,6 +313,28 @@ def test_names_come_back_with_the_model(tmp_path):
     refused(mx.DataFileError, "cannot be read", other.load, str(tmp_path / "none"))
 
 
+@pytest.mark.parametrize("wrong", [
+    lambda described: "[" * 100_000,
+    lambda described: json.dumps({"hybridsequential0": {**described, "orig_name": 3}}),
+    lambda described: json.dumps({"hybridsequential0": {**described, "children": {name: 1 for name in described["children"]}}}),
+    lambda described: json.dumps({"hybridsequential0": {**described, "children": dict.fromkeys(described["children"], "0")}}),
+    lambda described: json.dumps({"hybridsequential0": {**described, "dense2": {"orig_name": ["x"], "children": {}}}}),
+    lambda described: json.dumps({"hybridsequential0": {**described, "dense2": None}}),
+], ids=["nested deeply", "a number as a name", "numbers as attributes", "one attribute twice", "a list as a name", "a part missing"])
+def test_a_damaged_description_changes_no_block(tmp_path, wrong):
+    def make(prefix):
+        return stack(lambda: nn.Dense(2, in_units=3), lambda: nn.Dense(1, in_units=2), prefix=prefix)
+
+    with NameManager():
+        initialized(make("net_")).save(str(tmp_path / "net"))
+    path = tmp_path / "net-model.json"
+    path.write_text(wrong(json.loads(path.read_text(encoding="utf-8"))["hybridsequential0"]), encoding="utf-8")
+    other = make("other_")
+    names = [other.name, *(block.name for block in other)], list(other.collect_params()), list(other._children)
+    refused(mx.ParameterError, "does not describe this network", other.load, str(tmp_path / "net"))
+    assert ([other.name, *(block.name for block in other)], list(other.collect_params()), list(other._children)) == names
+
+
 def test_a_hybridized_model_comes_back_hybridized_with_its_graph(tmp_path):
     """The outermost block has the graph, as in MXNet, which runs it when it loads the file."""
     def make(prefix):

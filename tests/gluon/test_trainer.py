@@ -272,6 +272,10 @@ def test_states_that_are_not_there(tmp_path):
     weight, = weights("w")
     trainer = Trainer([weight], "adam")
     refused(mx.DataFileError, "cannot be read", trainer.load_states, tmp_path / "none")
+    for name in ("", "a\0b", "\ud800"):
+        refused(mx.DataFileError, "The file name must be", trainer.load_states, name)
+    for name in (None, 3, ["a"]):
+        refused(mx.DTypeError, "The file name must be a str or a path", trainer.load_states, name)
     (tmp_path / "other").write_bytes(b"\x80\x04}.")
     refused(mx.SparsekitError, "The optimizer states cannot be read", trainer.load_states, tmp_path / "other")
     refused(mx.DataFileError, "cannot be written", trainer.save_states, tmp_path / "no" / "folder")

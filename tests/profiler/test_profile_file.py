@@ -16,6 +16,7 @@ from sparsekit.core import hooks
 from sparsekit.profiler import Profiler, load
 from sparsekit.profiler.columns import SCHEMA, Ragged
 from sparsekit.profiler.profile_file import FORMAT
+from tests.calls import refused
 from tests.profiler.skeletons import skeleton
 
 
@@ -134,6 +135,13 @@ def test_nothing_is_left_half_written(profile, tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
 
 
+@pytest.mark.parametrize("name", ["run.npz", "run.html", "run.json", "run.json.gz", "figure.svg", "changes.html"])
+def test_a_folder_that_is_a_file_is_named(profile, tmp_path, name):
+    (tmp_path / "file").write_bytes(b"")
+    saved = profile.timeline() if name == "figure.svg" else profile.diff(profile) if name == "changes.html" else profile
+    refused(DataFileError, f"{name} cannot be written: Not a directory", saved.save, tmp_path / "file" / name)
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
 def test_a_truncated_file_is_named(profile, path, share):
     profile.save(path)
@@ -141,6 +149,18 @@ def test_a_truncated_file_is_named(profile, path, share):
     path.write_bytes(content[: int(len(content) * share)])
     with pytest.raises(DataFileError, match=r"truncated or damaged"):
         load(path)
+
+
+def test_the_message_of_a_damaged_file_does_not_quote_the_file(profile, path):
+    profile.save(path)
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        start = archive.infolist()[0].header_offset
+    content[start + 26:start + 28] = b"\xff\xff"  # the length of the first name
+    path.write_bytes(content)
+    with pytest.raises(DataFileError, match="truncated or damaged: BadZipFile") as caught:
+        load(path)
+    assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize(("content", "match"), [

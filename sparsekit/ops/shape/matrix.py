@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...base.dtypes import MOST_AXES
 from ...base.errors import ShapeError, expected
 from ...core import cost, infer
 from ...core.op import REQUIRED, SHAPE_ONLY, Call, Op
@@ -39,6 +40,8 @@ def target_shape(shape: tuple[int, ...], wanted: int | list[int] | tuple[int, ..
         codes = [int(code) for code in (wanted if isinstance(wanted, (tuple, list)) else (wanted,))]
     except (TypeError, ValueError, OverflowError):
         raise ShapeError(expected("shape", "a tuple of integers", wanted), hint="shape=(2, -1), for example.") from None
+    if len(codes) > 3 * MOST_AXES:  # no code takes more than three places of a size; the product of millions takes hours
+        raise ShapeError(expected("shape", f"a tuple of at most {MOST_AXES} sizes", wanted), hint="shape=(2, -1), for example.")
     if reverse:
         return tuple(reversed(target_shape(tuple(reversed(shape)), list(reversed(codes)))))
     try:

@@ -40,8 +40,8 @@ def _table(source: TextLike, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[
         except DataFileError:
             raise
         except ValueError as error:
-            raise DataFileError(f"{text.name} is not a table of numbers: {first_line(error)}.", hint="each line must have the same count "
-                                "of numbers, separated by commas.") from None
+            raise DataFileError(f"{text.name} is not a table of numbers: {first_line(error)}.",
+                                hint="each line must have the same count of numbers, separated by commas.") from None
     if not table.shape[0]:
         raise DataFileError(f"{text.name} contains no rows.", hint="check the path.")
     if table.shape[1] != math.prod(shape):

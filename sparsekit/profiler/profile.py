@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import displays
 from ..base.entry import entry
-from ..base.errors import DataFileError, ProfilerError, UnknownNameError, expected
+from ..base.errors import ProfilerError, UnknownNameError, expected
 from ..base.files import failures_named, written
 from ..base.formatting import counted, format_bytes, format_duration, format_percent
 from ..base.tables import folded

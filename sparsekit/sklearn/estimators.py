@@ -19,8 +19,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..base.checks import amount_of, flag, whole
 from ..base.context import cpu
-from ..base.epoch_loop import EpochLoop
 from ..base.entry import entry
+from ..base.epoch_loop import EpochLoop
 from ..base.errors import ParameterError, SparseFormatError, expected, first_line, shown
 from ..base.optional import scipy_part
 from ..base.progress import Progress
@@ -184,8 +184,7 @@ class _Estimator(BaseEstimator, abc.ABC):
         except Exception:
             dropped = hasattr(self, "_step") and not hasattr(self, "net_")
             if not dropped:
-                vars(self).clear()
-                vars(self).update(before)
+                self.__dict__ = before
             raise
 
     def _fit_once(self, X: Rows, y: Values, sample_weight: Values | None) -> None:
@@ -565,7 +564,8 @@ class _Regressor(RegressorMixin, _Estimator):
         try:
             y = y.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ParameterError(f"y must have numbers: {first_line(error)}.", hint="a classifier takes labels of any kind.") from None
+            raise ParameterError(f"y must have numbers: {first_line(error)}.",
+                                 hint="a classifier takes labels of any kind.") from None
         if not (abs(y) <= np.finfo(X.dtype).max).all():
             raise ParameterError(f"y must have finite numbers in the range of {X.dtype}, in which the training runs.",
                                  hint="scale y, or pass X as float64.")
@@ -686,8 +686,8 @@ def _weighted(weights: Array | None, factors: Array | None, target: Array, dtype
             return None
         fits = weights.sum(dtype=np.float64) <= limits.max and (weights[weights > 0] >= limits.tiny).all()
     if not fits:
-        raise ParameterError(f"The weights of rows, times those of their classes, must be 0 or at least {limits.tiny}, and add up "
-                             f"to at most {limits.max}, in which the training runs.",
+        raise ParameterError(f"The weights of rows, times those of their classes, must be 0 or at least {limits.tiny}, and add "
+                             f"up to at most {limits.max}, in {limits.dtype}, in which the training runs.",
                              hint="divide sample_weight by its mean: only the ratios of weights count.")
     return weights
 

@@ -316,11 +316,12 @@ def test_names_come_back_with_the_model(tmp_path):
 @pytest.mark.parametrize("wrong", [
     lambda described: "[" * 100_000,
     lambda described: json.dumps({"hybridsequential0": {**described, "orig_name": 3}}),
-    lambda described: json.dumps({"hybridsequential0": {**described, "children": {name: 1 for name in described["children"]}}}),
+    lambda described: json.dumps({"hybridsequential0": {**described, "children": dict.fromkeys(described["children"], 1)}}),
     lambda described: json.dumps({"hybridsequential0": {**described, "children": dict.fromkeys(described["children"], "0")}}),
     lambda described: json.dumps({"hybridsequential0": {**described, "dense2": {"orig_name": ["x"], "children": {}}}}),
     lambda described: json.dumps({"hybridsequential0": {**described, "dense2": None}}),
-], ids=["nested deeply", "a number as a name", "numbers as attributes", "one attribute twice", "a list as a name", "a part missing"])
+], ids=["nested deeply", "a number as a name", "numbers as attributes", "one attribute twice", "a list as a name",
+        "a part missing"])
 def test_a_damaged_description_changes_no_block(tmp_path, wrong):
     def make(prefix):
         return stack(lambda: nn.Dense(2, in_units=3), lambda: nn.Dense(1, in_units=2), prefix=prefix)

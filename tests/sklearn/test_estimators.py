@@ -327,8 +327,9 @@ def test_a_refused_call_leaves_the_classes(make):
 
 
 @pytest.mark.parametrize("make", ALL)
-@pytest.mark.parametrize("setting", [{"optimizer": "none"}, {"optimizer_params": {"none": 1}}, {"random_state": "a"}, {"alpha": -1},
-                                     {"optimizer_params": {"clip_gradient": "a"}}, {"class_weight": {0: -1}}], ids=str)
+@pytest.mark.parametrize("setting", [{"optimizer": "none"}, {"optimizer_params": {"none": 1}}, {"random_state": "a"},
+                                     {"alpha": -1}, {"optimizer_params": {"clip_gradient": "a"}},
+                                     {"class_weight": {0: -1}}], ids=str)
 def test_a_refused_fit_leaves_the_model_its_classes_and_its_columns(make, setting):
     if "class_weight" in setting and make in REGRESSORS:
         pytest.skip("regressors have no classes")

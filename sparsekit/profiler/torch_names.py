@@ -232,7 +232,7 @@ def path_among(variables: Mapping[str, object], module: TorchModule) -> str:  # 
 def _parts(holder: object) -> Iterator[tuple[str, object]]:  # object: whatever it holds
     """What an object of the program holds, and how that is written after the object."""
     if type(holder) in (list, tuple, dict):
-        held = cast("dict[object, object] | list[object]", holder)
+        held = cast("dict[object, object] | list[object]", holder)  # object: keys and items of any type
         items: Iterable[tuple[object, object]] = held.items() if isinstance(held, dict) else enumerate(held)
         yield from ((f"[{key!r}]", inner) for key, inner in [*itertools.islice(items, MOST_PARTS)] if type(key) in (int, str))
     elif not issubclass(type(holder), (type, ModuleType)):

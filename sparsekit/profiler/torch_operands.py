@@ -165,7 +165,9 @@ class Operands:
 
     def _on_line(self, tensor: TorchTensor, matrix: TorchTensor, held: TorchReference, left: bool, place: Place | None) -> None:
         """Count some of the matrices that a line multiplies."""
-        factor = self._factors.setdefault((place, left, matrix.shape[1 if left else 0]), _Factor())
+        # A line may multiply data and what was computed, told apart by their widths; that of sampled neighbours varies a little.
+        width = matrix.shape[1 if left else 0].bit_length()
+        factor = self._factors.setdefault((place, left, width), _Factor())
         factor.times += 1
         if factor.held is held or factor.full:
             return

@@ -316,6 +316,18 @@ def test_batches_that_are_mostly_zero_are_told_with_the_remedy_of_the_gradient_t
     assert [one for one in prof.advice() if one.rule == "zero_operand"] == []
 
 
+def test_sampled_neighbours_are_told_as_one_matrix_of_a_line_though_their_number_varies(torch):
+    weight = torch.rand(1600, 8, requires_grad=True)
+    with mx.Profiler(torch=True) as prof:
+        for step in range(5):
+            neighbours = torch.zeros(64, 1500 + 7 * step)
+            neighbours[range(64), range(step, 64 + step)] = 1.0
+            neighbours.mm(weight[:1500 + 7 * step]).square().sum().backward()
+    first = first_look(prof)
+    assert " with 64 values that are not zero, one of 5 that this line multiplies, is dense" in str(first)
+    assert first.bytes in {64 * (1500 + 7 * step) * 4 for step in (0, 1, 3)}, "the first, second and fourth are counted"
+
+
 def test_an_input_that_only_one_batch_of_several_leaves_empty_is_not_told_of(torch):
     layer = torch.nn.Linear(4000, 4)
     with mx.Profiler(torch=True) as prof:

@@ -110,6 +110,7 @@ EXCUSED = {
     "locked": "the lock of a file, which the system lets go when the file is dropped",
     "joined": "a process that ends with the block",
     "stoppable": "handlers of signals, in a command that an interrupt ends",
+    "_as_it_was_if_refused": "the attributes of an estimator, which errors put back and an interrupt leaves as they are",
     "_uploads_refused": "cupy's allocator, which a ``finally`` puts back when a capture ends",
 }
 

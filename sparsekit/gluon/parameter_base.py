@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import numpy as np
 
@@ -56,8 +56,8 @@ REQUESTS = ("write", "add", "null")
 #: Attributes that no program of a block depends on.
 _OF_UPDATES = frozenset(("lr_mult", "wd_mult"))
 
-#: The trainer of each parameter that has one.  Neither keeps the other.
-_trainers: WeakKeyDictionary[Parameter, ref[Trainer]] = WeakKeyDictionary()
+#: Attributes of which a copy knows nothing.
+_OF_THIS_ONE = frozenset(("_source", "_trained_by"))
 
 
 class DeferredInitializationError(InitializationError):
@@ -129,6 +129,8 @@ class Parameter:
 
     #: The ``TrainerServers`` that hold the values, if there are any.  Any: its module imports this one
     _source: Any = None
+    #: The trainer, which the parameter does not keep
+    _trained_by: ref[Trainer] | None = None
 
     def __init__(self, name: str, grad_req: str = "write", shape: ShapeLike | None = None, dtype: DTypeLike = np.float32,
                  lr_mult: float = 1.0, wd_mult: float = 1.0, init: InitLike = None, allow_deferred_init: bool = False,
@@ -210,8 +212,7 @@ class Parameter:
     @property
     def _trainer(self) -> Trainer | None:
         """The trainer, by MXNet's name."""
-        held = _trainers.get(self)
-        return None if held is None else held()
+        return None if self._trained_by is None else self._trained_by()
 
     def _set_trainer(self, trainer: Trainer | None) -> None:
         """Note the trainer, of which a sparse parameter has one at a time; None takes it away."""
@@ -220,10 +221,7 @@ class Parameter:
                 f"Failed to set the trainer for Parameter '{self.name}' because it was already set. More than one trainers for "
                 f"a {self._stype} Parameter is not supported.",
                 hint="go on with the Trainer that it has, or delete that one first: `del trainer`.")
-        if trainer is None:
-            _trainers.pop(self, None)
-        else:
-            _trainers[self] = ref(trainer)
+        vars(self)["_trained_by"] = None if trainer is None else ref(trainer)  # no program of a block depends on it
 
     # initial values
 
@@ -462,7 +460,7 @@ class Parameter:
 
     def __getstate__(self) -> object:  # object: as of every class
         lost = self._settled()  # a copy has the gradient
-        return {**{name: value for name, value in vars(self).items() if name != "_source"}, "_lost": lost}
+        return {**{name: value for name, value in vars(self).items() if name not in _OF_THIS_ONE}, "_lost": lost}
 
     def __setstate__(self, state: dict[str, Any]) -> None:  # Any: attributes
         vars(self).update(state)

@@ -175,7 +175,8 @@ class Training:
         self.begin()
 
     def begin(self) -> None:
-        """Make the trainer, and what runs its steps."""
+        """Make the trainer, and what runs its steps; a row_sparse weight has one trainer at a time."""
+        self.trainer = self.compiled = self.estimator = None
         made = dict(self.options)
         if "lr_scheduler" in made:
             made["lr_scheduler"] = eval(made["lr_scheduler"], {"mx": mx, "Broken": Broken})

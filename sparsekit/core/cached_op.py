@@ -45,6 +45,9 @@ _clock = time.perf_counter_ns
 #: Package of the tables, which is imported when a program has run often enough.
 _TABLE = "sparsekit.core.table"
 
+#: Stands for a backward pass that nobody has asked for yet, where None says that there is none.
+_UNKNOWN: Any = object()
+
 #: Runs whose memory is kept.
 FRAMES = 4
 
@@ -69,13 +72,18 @@ class _Backward(NamedTuple):
     last: tuple[str, int]
 
 
-def kind_of(array: ArrayObject) -> Hashable:
-    """What a program depends on of an array: its layout, and whether and where its gradient goes."""
-    entry = array._entry
-    if entry is None or not hooks.state.recording:
-        return array._layout
-    gradient = entry[0].grad
-    return array._layout, "" if gradient is None else gradient.stype
+def kinds_of(arrays: Iterable[ArrayObject]) -> tuple[Hashable, ...]:
+    """What a program depends on of each array: its layout, and whether and where its gradient goes."""
+    recording = hooks.state.recording
+    kinds: list[Hashable] = []
+    for array in arrays:
+        entry = array._entry
+        if entry is None or not recording:
+            kinds.append(array._layout)
+        else:
+            gradient = entry[0].grad
+            kinds.append((array._layout, "" if gradient is None else gradient.stype))
+    return tuple(kinds)
 
 
 class _Arrived(NamedTuple):
@@ -181,26 +189,32 @@ class CachedOp:
 
     def __call__(self, arrays: Sequence[ArrayObject]) -> list[ArrayObject]:
         """Run it on arrays of the kinds that it was made for, recorded as one node; a list of the results."""
-        values = self.empty[:]
-        for slot, array in zip(self.inputs, arrays, strict=True):
+        values, sources = self.empty[:], []
+        for slot, array, gradient in zip(self.inputs, arrays, self.reached, strict=True):
             missed = array._layout.missed
             values[slot] = array._store if missed is None else missed.store_in(self, slot, arrays)
+            sources.append(None if gradient is None else array._entry)
         try:
             workspace = self.workspaces.pop()
         except IndexError:
             workspace = Workspace(self.ctx)
-        first = graph.reserve() if hooks.sink is not None else 0
-        told = self._execute(self.forward, None, values, workspace, (), first)
-        stores = [_own(values[slot], workspace) for slot in self.outputs]
-        if told is not None:
-            _finish(told, values, self.inputs, arrays, zip(self.outputs, stores, strict=True))
-        if not any(self.entries):
+        rows, first = None, 0
+        if hooks.sink is None:
+            self._execute(self.forward, values, workspace, ())
+        else:
+            first = graph.reserve()
+            rows = self._execute_told(self.forward, None, values, workspace, (), first)
+        node = ProgramNode(self, sources, len(self.outputs), arrays, values, workspace, first) if any(self.entries) else None
+        results: list[ArrayObject] = []
+        for slot, entry in zip(self.outputs, self.entries, strict=True):
+            place = None if node is None or entry is None else (node, len(results))
+            results.append(wrap(_own(values[slot], workspace), self.ctx, place))
+        if rows is not None:
+            _finish(rows, values, self.inputs, arrays, [(slot, result._store)
+                                                        for slot, result in zip(self.outputs, results, strict=True)])
+        if node is None:
             self._give_back(workspace)
-            return [wrap(store, self.ctx) for store in stores]
-        entries = tuple([None if there is None else array._entry for there, array in zip(self.reached, arrays, strict=True)])
-        node = ProgramNode(self, entries, len(stores), arrays, values, workspace, first)
-        return [wrap(store, self.ctx, entry and (node, place))
-                for place, (store, entry) in enumerate(zip(stores, self.entries, strict=True))]
+        return results
 
     def send_back(self, node: ProgramNode, gradients: Sequence[ArrayObject | None], buffers: Buffers, retain: bool,
                    held: Sequence[ArrayObject | None], loans: Loans) -> list[ArrayObject | None]:
@@ -212,16 +226,19 @@ class CachedOp:
         if node.stores is None:
             raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                                 hint="call backward(retain_graph=True) the first time.")
-        backward = None
-        if not hooks.state.recording:
-            key = tuple([None if gradient is None else gradient._layout for gradient in (*gradients, *held)])
-            backward = self._passes.get(key)
-            if backward is None:
+        if hooks.state.recording:
+            input_gradients = self._send_back_recorded(node, gradients, held)
+        else:
+            arrived, layouts = (*gradients, *held), []
+            for gradient in arrived:
+                layouts.append(None if gradient is None else gradient._layout)
+            backward = self._passes.get(key := tuple(layouts), _UNKNOWN)
+            if backward is _UNKNOWN:
                 backward = self._passes[key] = self._backward_from(_Arrived(*[
                     tuple([None if gradient is None else (gradient.stype, gradient._store.dtype) for gradient in group])
                     for group in (gradients, held)]))
-        input_gradients = (self._send_back_recorded(node, gradients, held) if backward is None
-                           else self._send_back_through(backward, node, (*gradients, *held), buffers, retain, loans))
+            input_gradients = (self._send_back_recorded(node, gradients, held) if backward is None
+                               else self._send_back_through(backward, node, arrived, buffers, retain, loans))
         if not retain:
             self.release(node, loans)
         return input_gradients
@@ -229,21 +246,29 @@ class CachedOp:
     def _send_back_through(self, backward: _Backward, node: ProgramNode, gradients: Sequence[ArrayObject | None],
                            buffers: Buffers, retain: bool, loans: Loans) -> list[ArrayObject | None]:
         """The same by a backward pass of the program."""
-        values, node.workspace.lent = node.stores[:] if retain else node.stores, loans.arrays
+        values, workspace = node.stores[:] if retain else node.stores, node.workspace
+        workspace.lent = loans.arrays
         if len(values) < len(self.empty):
             values += self.empty[len(values):]
         for head, gradient in zip(backward.heads, gradients, strict=True):
             if head is not None and gradient is not None:
                 values[head] = gradient._store
-        program = backward.program
-        told = self._execute(program, backward.last, values, node.workspace, buffers, node.first)
-        with device.current(self.ctx):
-            input_gradients = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
-                               else wrap(self._gradient(slot, program, values, node.workspace, loans, entry), self.ctx)
-                               for slot, buffer, entry in zip(program.gradients, buffers, loans.entries, strict=True)]
-        if told is not None:
+        program, rows = backward.program, None
+        if hooks.sink is None:
+            self._execute(program, values, workspace, buffers)
+        else:
+            rows = self._execute_told(program, backward.last, values, workspace, buffers, node.first)
+        input_gradients: list[ArrayObject | None] = []
+        for slot, buffer, entry in zip(program.gradients, buffers, loans.entries, strict=True):
+            if slot is None:
+                input_gradients.append(None)
+            elif buffer is not None and values[slot] is buffer._store:
+                input_gradients.append(buffer)
+            else:
+                input_gradients.append(wrap(self._gradient(slot, program, values, workspace, loans, entry), self.ctx))
+        if rows is not None:
             pairs = zip(program.gradients, input_gradients, strict=True)
-            _finish(told, values, (), (), [(slot, gradient._store) for slot, gradient in pairs
+            _finish(rows, values, (), (), [(slot, gradient._store) for slot, gradient in pairs
                                            if slot is not None and gradient is not None])
         return input_gradients
 
@@ -258,8 +283,9 @@ class CachedOp:
             loans.lend(store, parts_of(store))
             lent: Store = store
             return lent
-        copied: Store = store.copy() if slot in self._foreign else _own(store, workspace)
-        return copied
+        with device.current(self.ctx):
+            copied: Store = store.copy() if slot in self._foreign else _own(store, workspace)
+            return copied
 
     def _backward_from(self, arrived: _Arrived) -> _Backward | None:
         """The backward pass from these gradients; None if it reads values, or what the forward pass does not leave."""
@@ -352,26 +378,44 @@ class CachedOp:
             workspace.again, workspace.lent = True, {}
             self.workspaces.append(workspace)
 
-    def _execute(self, program: Program, last: tuple[str, int] | None, values: Slots, workspace: Workspace, buffers: Buffers,
-                 first: int) -> TimedRows | None:
-        """Run a pass; gives what is left to tell a recorder, if it ran by a table.
+    def _execute(self, program: Program, values: Slots, workspace: Workspace, buffers: Buffers, first: int = 0,
+                 rows: TimedRows | None = None, told: Told | None = None) -> bool:
+        """Run a pass; gives whether it ran by a table.
 
-        ``last`` is as in ``_Backward``, and None for the forward pass; ``first`` is the number of the node of its first operator.
+        Where that tells a recorder, ``told``, it does so by ``rows``; ``first`` is the number of the node of its first operator.
         """
-        sink, table = hooks.sink, workspace.tables.get(program) if config.tables else None
-        if sink is None:
-            if table is None or not self._run_table(table, program, values, workspace, buffers, None, None):
-                hooks.ignore_fp_errors(self._run, program, values, workspace, buffers, first, None)
-            return None
+        table = workspace.tables.get(program) if config.tables and (told is None or rows is not None) else None
+        if table is not None:
+            lowered = table.lowered
+            for slot, like in lowered.targets.items():  # gradients go to their buffers if they fit, else to new arrays
+                buffer = buffers[program.gradients.index(slot)] if buffers else None
+                store = None if buffer is None else buffer._store
+                fitting = isinstance(store, np.ndarray) and store.dtype == like.dtype
+                values[slot] = store if fitting else np.empty(like.shape, like.dtype)
+            place = table.begin(list(lowered.entry.stores_of(values)), rows)
+            if place == table.end and rows is None:
+                table.finish(values)
+                return True
+            if place >= 0:
+                hooks.ignore_fp_errors(go_on, program, table, place, values, workspace, buffers, rows, told)
+                return True
+        hooks.ignore_fp_errors(self._run, program, values, workspace, buffers, first, told)
+        return False
+
+    def _execute_told(self, program: Program, last: tuple[str, int] | None, values: Slots, workspace: Workspace,
+                      buffers: Buffers, first: int) -> TimedRows | None:
+        """Run a pass, of which a recorder is told; gives what is left to tell, if it ran by a table.
+
+        ``last`` is as in ``_Backward``, and None for the forward pass.
+        """
+        sink, rows = hooks.sink, None
+        assert sink is not None, "the caller has asked"
         if last is not None:
             last = (last[0], first + last[1]) if first and last[1] >= 0 else ("", 0)
         with ToldPlace(last):
-            if table is not None and load(f"{_TABLE}.timed").clock() is not None:
-                rows = self._timed(table, program, first)
-                if self._run_table(table, program, values, workspace, buffers, rows, sink.op):
-                    return rows
-            hooks.ignore_fp_errors(self._run, program, values, workspace, buffers, first, sink.op)
-            return None
+            if config.tables and program in workspace.tables and load(f"{_TABLE}.timed").clock() is not None:
+                rows = self._timed(workspace.tables[program], program, first)
+            return rows if self._execute(program, values, workspace, buffers, first, rows, sink.op) else None
 
     def _run(self, program: Program, values: Slots, workspace: Workspace, buffers: Buffers, first: int,
              told: Told | None) -> None:
@@ -430,24 +474,6 @@ class CachedOp:
         timed = table.timed(program.account)
         timed.start(program.account.events, first)
         return timed
-
-    def _run_table(self, table: Table, program: Program, values: Slots, workspace: Workspace, buffers: Buffers,
-                   rows: TimedRows | None, told: Told | None) -> bool:
-        """Run a pass by its table, and have Python run the operators that the table does not; False if the arrays do not fit."""
-        lowered = table.lowered
-        for slot, like in lowered.targets.items():  # gradients go to their buffers if they fit, else to new arrays
-            buffer = buffers[program.gradients.index(slot)] if buffers else None
-            store = None if buffer is None else buffer._store
-            fitting = isinstance(store, np.ndarray) and store.dtype == like.dtype
-            values[slot] = store if fitting else np.empty(like.shape, like.dtype)
-        place = table.begin(list(lowered.entry.stores_of(values)), rows)
-        if place < 0:
-            return False
-        if place == table.end and rows is None:
-            table.finish(values)
-        else:
-            hooks.ignore_fp_errors(go_on, program, table, place, values, workspace, buffers, rows, told)
-        return True
 
     def _lowered(self, program: Program, examples: Slots, buffers: Buffers) -> Lowered:
         """The rows of a pass, which write gradients to the buffers that there are."""
@@ -523,7 +549,9 @@ def _own(store: Store, workspace: Workspace) -> Store:
                 return copied(store)
         return store
     if isinstance(store, np.ndarray):
-        return store if store.base is None else copied_from_table(store)  # a part of other memory, as a table's is
+        if store.base is None:
+            return store
+        return copied_from_table(store) if hooks.densified else store.copy()  # a part of other memory, as a table's is
     return copied(store) if any(map(workspace.keeps, parts_of(store))) else store
 
 

@@ -236,7 +236,7 @@ def order(heads: Iterable[Node]) -> tuple[list[Node], dict[Node, int]]:
     return sorted(seen, key=_number, reverse=True), uses
 
 
-_number = operator.attrgetter("id")
+_number, _node_of = operator.attrgetter("id"), operator.itemgetter(0)
 
 
 def backward(
@@ -265,15 +265,16 @@ def backward(
     dict
         Gradient of each requested variable that the heads depend on.
     """
-    nodes, uses = order([node for node, _ in heads])
+    nodes, uses = order(map(_node_of, heads))
     useful = None if variables is None else _leading_to({node for node, _ in variables}, nodes)
     if useful is not None:
         uses = {}
     waiting: Waiting = {}
+    result: dict[Entry, ArrayObject | None] = {}
+    shared: dict[int, Store] = {}
     for (node, place), head in zip(heads, gradients, strict=True):
         _add(waiting, node, place, head)
-    result: dict[Entry, ArrayObject | None] = {}
-    shared = {id(gradient._store): gradient._store for gradient in gradients}
+        shared[id(head._store)] = head._store
     loans = Loans(shared)
     state = hooks.state
     here = state.__dict__  # written once a node, where that is cheaper than attributes
@@ -320,7 +321,8 @@ def backward(
                 node.values, node.results = RELEASED, None
     finally:
         state.lane, state.layer, state.node = lane, layer, None
-        loans.close()
+        if loans.ends:
+            loans.close()
     return result
 
 

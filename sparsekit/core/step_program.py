@@ -6,6 +6,7 @@ All of it is traced.  The first run is Python's; from then on a table runs it on
 from __future__ import annotations
 
 import functools
+import operator
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from .table.timed import TimedRows
     from .trace import Step
     from .types import ArrayFunctions, ArrayObject, Slots
+
+_store_of = operator.attrgetter("_store")
 
 #: Bytes of an array that are kept at most so that its update can be undone.
 UNDONE = 1 << 16
@@ -480,12 +483,14 @@ class StepProgram:
             return self._results(values)
         rows = None if hooks.sink is None else self._timed(table)
         self._running = self._template
-        place = table.begin([array._store for array in (*arrays, *self._bound)], rows)
+        place = table.begin([*map(_store_of, arrays), *map(_store_of, self._bound)], rows)
         if place < 0:
             self._running = None
             return None
         if place == table.end and rows is None and not (table.lowered.noted or self._outside):
-            results = [self._result(slot, table.store(slot)) for slot in self.outputs]
+            results = []
+            for slot in self.outputs:
+                results.append(self._result(slot, table.store(slot)))
             table.let_go()
             return results
         values = self._running = self._stores(arrays)

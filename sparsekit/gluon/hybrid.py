@@ -15,7 +15,7 @@ from ..base.errors import GradientError, HybridizeWarning
 from ..base.nested import Opaque, flatten, restore
 from ..base.warn import warn_user
 from ..core import hooks
-from ..core.cached_op import CachedOp, kind_of
+from ..core.cached_op import CachedOp, kinds_of
 from ..core.trace import ControlFlow, RunsInPython, Tracer, TracingError
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
@@ -24,6 +24,8 @@ from .parameter import Parameter
 from .user_python import is_ours, reason_in, reason_of
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from .block import HybridBlock
 
 #: Programs that a block keeps; then it forgets them all.
@@ -38,6 +40,9 @@ _SETTINGS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), 
 
 
 _entry_of = operator.attrgetter("_entry")
+
+#: The structure of one array, as ``flatten`` gives it.
+_ONE = 1
 
 
 def _array_of(source: NDArray | Parameter, ctx: Context) -> NDArray:
@@ -57,7 +62,7 @@ class _Made:
         self.mark: object = None
         self.arrays = [_array_of(source, ctx) for source in sources]
         self.entries = [array._entry for array in self.arrays]
-        self.kinds = [kind_of(array) for array in self.arrays]
+        self.kinds = kinds_of(self.arrays)
 
     def arrays_now(self, ctx: Context) -> list[Any] | None:
         """The arrays of the sources, or None if the program is not for such."""
@@ -65,7 +70,7 @@ class _Made:
         if mark is self.mark and all(map(operator.is_, map(_entry_of, self.arrays), self.entries)):
             return self.arrays
         arrays: list[Any] = [_array_of(source, ctx) for source in self.sources]
-        if [kind_of(array) for array in arrays] != self.kinds:
+        if kinds_of(arrays) != self.kinds:
             return None
         self.arrays, self.entries, self.mark = arrays, [array._entry for array in arrays], mark
         return arrays
@@ -92,8 +97,14 @@ class Programs:
     def run(self, block: HybridBlock, args: Sequence[Any]) -> object:
         """Call ``block.forward(*args)``, by a program if one was made for such arguments, and make it otherwise."""
         arrays: list[Any] = []
+        structure: tuple[Hashable, ...] = ()
         try:
-            structure = tuple([flatten(value, NDArray, arrays, _SETTINGS) for value in args])
+            for value in args:
+                if isinstance(value, NDArray):  # as most are; ``flatten`` would do the same
+                    arrays.append(value)
+                    structure += len(arrays),
+                else:
+                    structure += flatten(value, NDArray, arrays, _SETTINGS),
         except Opaque as error:
             result = block.forward(*args)
             if str(error) != "Symbol":
@@ -102,20 +113,21 @@ class Programs:
             return result
         if not arrays:
             return block.forward(*args)
-        if self._marks is not None and not self._marks.hold():
+        if self._marks is not None and self._marks.latest is not changes.mark and not self._marks.hold():
             self._forget(block.name)
         if self._python:
             self.arguments = structure
             return block.forward(*args)
         state, ctx = hooks.state, arrays[0]._layout.ctx
-        key = (structure, state.training, state.recording, *[kind_of(array) for array in arrays])
+        key = (structure, state.training, state.recording, *kinds_of(arrays))
         for compiled in self._known.get(key, ()):
             if compiled is None:
                 return block.forward(*args)
             others = compiled.arrays_now(ctx)
             if others is not None:
                 self._in_vain = 0
-                return restore(compiled.results, compiled.program(arrays + others))
+                results = compiled.program(arrays + others)
+                return results[0] if compiled.results == _ONE else restore(compiled.results, results)
         return self._make(key, block, args, structure, arrays, ctx)
 
     def _forget(self, name: str) -> None:

@@ -37,6 +37,8 @@ class Marks:
     Attributes
     ----------
     parameters : list of Parameter
+    latest : object
+        What ``changes.mark`` was when they were last as they had been: while it is the same, nothing at all has changed.
     """
 
     def __init__(self, met: Iterable[Any], others: Marks | None = None) -> None:
@@ -57,7 +59,7 @@ class Marks:
         held.update((id(vars(parameter)), (parameter.name, vars(parameter))) for parameter in parameters.values())
         self.parameters: list[Parameter] = list(parameters.values())
         self._held: dict[int, tuple[str, dict[str, Any]]] = held
-        self._latest, self._known = changes.mark, self._now()
+        self.latest, self._known = changes.mark, self._now()
 
     def _now(self) -> list[object]:
         return [attributes.get("_mark") for _, attributes in self._held.values()]
@@ -67,12 +69,12 @@ class Marks:
         return {id(array): parameter for parameter in self.parameters for array in parameter._arrays.values()}
 
     def hold(self) -> bool:
-        """Whether they are as they were: one comparison, while no block and no parameter at all has changed."""
+        """Whether they are as they were."""
         latest = changes.mark
-        if latest is not self._latest:
+        if latest is not self.latest:
             if not all(map(operator.is_, self._now(), self._known)):
                 return False
-            self._latest = latest
+            self.latest = latest
         return True
 
     def difference(self) -> str:

@@ -469,8 +469,8 @@ class _Made:
         self.trained = [(index, parameter) for index, parameter in enumerate(trainer._params) if parameter._grad_req != "null"]
         self.factors = self._factors()
         self.mark: object = None
-        #: The size of the last batch, and what ``changes.settings`` was, if that tells of each change of the updates' numbers.
-        self.size, self.settings = -1, object()
+        #: The size of the last batch.
+        self.size = -1
         self.compiled = CompiledStep(step_program, trainer._updaters[0],
                                      {index: parameter.name for index, parameter in self.trained})
         #: Variables, what writes their gradients, and their indices in the optimizer, or None.
@@ -495,7 +495,7 @@ class _Made:
         """Make a step; None, and nothing has been done, if it must be traced anew."""
         if not self.may_run():
             return None
-        same = changes.mark is self.mark and changes.settings is self.settings and size == self.size
+        same = changes.mark is self.mark and changes.settings is self.compiled.latest and size == self.size
         if not (same or (self._trains(trainer) and self._holds())) or tuple(
                 map(_has_gradient, (*arrays, *self.held))) != self.entries:
             return None
@@ -504,17 +504,13 @@ class _Made:
     # object: what the loss returns
     def step(self, trainer: Trainer, arrays: Sequence[NDArray], size: int, same: bool = False) -> object:
         """Make a step with a trainer that is as before; ``same`` says whether all its numbers are."""
-        settings = self.settings
         if not same:
-            self.settings = object()
+            self.size = -1
             trainer._divide_by(size)
-            settings = changes.settings
             if self.clip_norm is not None:
                 self.step_program.limit(self.clip_norm * size)
-        results = self.compiled(arrays, self._update, self.factors, same, self._note_gradients)
-        if not same and self.compiled.marks_changes:
-            self.size = size
-            self.settings = settings  # the last, as an interrupt may come before it
+        results = self.compiled(arrays, self._update, self.factors, self._note_gradients)
+        self.size = size  # the last, as an interrupt may come before it
         return None if results is None else restore(self.structure, results)
 
     def _note_gradients(self, computed: bool, lost: bool) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Trainer"]
 
 #: The methods that ``step`` consists of, none of which is called where a table makes the step.
-_OF_A_STEP = frozenset(("step", "_divide_by", "_follow", "_allreduce_grads", "_update", "_pending", "_update_here",
+_OF_A_STEP = frozenset(("step", "_divide_by", "_follow", "_allreduce_grads", "_update", "_pending",
                         "_update_one_by_one"))
 
 
@@ -331,18 +331,15 @@ class Trainer:
     def _update(self, ignore_stale_grad: bool) -> None:
         """A step on every context."""
         pending = self._pending(ignore_stale_grad)
-        if self._servers is None:
-            self._update_here(pending)
-        elif self._servers.makes(pending):
-            self._update_here(pending)
-            self._servers.end_step()
-
-    def _update_here(self, pending: Sequence[Pending]) -> None:
+        if self._servers is not None and not self._servers.makes(pending):
+            return
         while len(self._updaters) < len(self._contexts):
             self._updaters.append(Updater(self._optimizer))
-        if len(self._contexts) == 1 and self._optimizer._collected is None and self._tables.run(self, pending):
-            return
-        self._update_one_by_one(pending)
+        alone = len(self._contexts) == 1 and self._optimizer._collected is None
+        if not (alone and self._tables.run(self, pending)):
+            self._update_one_by_one(pending)
+        if self._servers is not None:
+            self._servers.end_step()
 
     def _update_one_by_one(self, pending: Sequence[Pending]) -> None:
         with UpdateLane() as state:

@@ -7,10 +7,11 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..base.changes import changes
 from ..base.forking import load
 from ..core import hooks
 from ..core.trace import Tracer
-from ..optimizer.compiled import CompiledStep, RepeatedStep, reason_against
+from ..optimizer.compiled import CompiledStep, RepeatedStep, reason_now, reason_of
 from ..optimizer.updater import UpdateLane
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ Pending: TypeAlias = "tuple[int, Parameter, list[tuple[Any, Any]]]"
 #: What a parameter multiplies the learning rate and the weight decay by.
 FACTORS = operator.attrgetter("lr_mult", "wd_mult")
 
+_index_of = operator.itemgetter(0)
+
 #: Sets of parameters that are kept; a trainer that updates others at each step runs in Python.
 REMEMBERED = 4
 
@@ -36,21 +39,18 @@ class _Updates(RepeatedStep["Trainer", "Sequence[Pending]"]):
         # Any: variables, values and gradients, which must be the same at every step
         self._known: list[Any] = []
 
-    def make(self, trainer: Trainer, pending: Sequence[Pending]) -> bool:
-        """Make the updates by a table; False, and nothing has been done, if Python must."""
-        before = self.step
-        done = self.repeat(trainer._updaters[0], trainer, pending)
-        if self.step is not before and self.step is not None:
-            self._known = _objects(pending)
-            self.tries += 1
-        return done
-
     def _program(self, updater: Updater, trainer: Trainer, pending: Sequence[Pending]) -> CompiledStep:
         step_program = load("sparsekit.core.step_program").StepProgram(Tracer(trainer._contexts[0], False))
         return CompiledStep(step_program, updater, {index: parameter.name for index, parameter, _ in pending})
 
     def _made(self, step: CompiledStep, trainer: Trainer, pending: Sequence[Pending]) -> bool:
-        if step is self.step and not all(map(operator.is_, _objects(pending), self._known)):
+        new, factors = step is not self.step, []
+        objects: list[Any] = []  # Any: as above
+        for _, parameter, pairs in pending:
+            variable, values = pairs[0]
+            objects += variable, values, variable.grad
+            factors.append(FACTORS(parameter))
+        if not new and not all(map(operator.is_, objects, self._known)):
             return False
 
         def after(computed: bool, lost: bool) -> None:
@@ -59,21 +59,16 @@ class _Updates(RepeatedStep["Trainer", "Sequence[Pending]"]):
                 if len(done) == len(step.keys) or index in done:
                     pairs[0][0].fresh = False
 
-        return step((), functools.partial(_update, step.updater, pending), _factors(pending), after=after) is not None
-
-
-def _objects(pending: Sequence[Pending]) -> list[Any]:  # Any: as in ``_Updates``
-    return [item for _, _, pairs in pending for item in (*pairs[0], pairs[0][0].grad)]
+        made = step((), functools.partial(_update, step.updater, pending), factors, after) is not None
+        if new and step.step_program.updates:
+            self._known, self.tries = objects, self.tries + 1
+        return made
 
 
 def _update(updater: Updater, pending: Sequence[Pending]) -> None:
     for index, _, pairs in pending:
         variable, values = pairs[0]
         updater(index, variable.grad, values)
-
-
-def _factors(pending: Sequence[Pending]) -> list[tuple[float, float]]:
-    return [FACTORS(parameter) for _, parameter, _ in pending]
 
 
 class CompiledUpdates:
@@ -87,15 +82,18 @@ class CompiledUpdates:
 
     def run(self, trainer: Trainer, pending: Sequence[Pending]) -> bool:
         """Make the updates; False, and nothing has been done, if they must be made one by one."""
-        indices = tuple([index for index, _, _ in pending])
-        if not indices or reason_against(trainer.optimizer, True, trainer._contexts[0].device_type):
+        indices = tuple(map(_index_of, pending))
+        if not indices or reason_now(trainer._contexts[0].device_type):
             return False
         updates = self._known.get(indices)
+        step = None if updates is None else updates.step
+        if (step is None or step.latest is not changes.settings) and reason_of(trainer._optimizer, True):
+            return False
         if updates is None:
             if len(self._known) >= REMEMBERED:
                 return False
             updates = self._known[indices] = _Updates()
         if hooks.sink is None:
-            return updates.make(trainer, pending)
+            return updates.repeat(trainer._updaters[0], trainer, pending)
         with UpdateLane():
-            return updates.make(trainer, pending)
+            return updates.repeat(trainer._updaters[0], trainer, pending)

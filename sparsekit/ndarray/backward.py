@@ -75,7 +75,7 @@ def _ones_for(head: NDArray) -> NDArray:
     if head.stype == "default":
         if hooks.sink is None:
             if isinstance(head._store, np.ndarray):
-                ones: NDArray = wrap(np.ones(head._store.shape, head._store.dtype), head._ctx)
+                ones: NDArray = wrap(np.ones(head._store.shape, head._store.dtype), head._layout.ctx)
                 return ones
             if head._ctx.device_type == "gpu" and head._store.nbytes < LARGE and isinstance(head._entry[0], ProgramNode):
                 return _kept_ones(head)

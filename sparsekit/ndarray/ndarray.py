@@ -342,7 +342,8 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
 
         Components of a sparse array are taken, not copied: a caller whose array lives on gives a copy.
         """
-        self._check_traced()
+        if hooks.state.tracing:
+            self._check_traced()
         if self._layout.ctx.device_type == "gpu":
             with device.current(self._ctx):
                 self._take(other, add, by)
@@ -376,10 +377,11 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
             return
         if other.stype != self.stype:
             store = convert_store(store, self.stype, for_device(self._ctx.device_type))
-        if store.dtype != self.dtype:
+        held = self._store
+        if store.data.dtype != held.data.dtype:
             store = _map_components(store, lambda part: part if part.dtype.kind in "iu" and part is not store.data
-                                    else hooks.ignore_fp_errors(part.astype, self.dtype))
-        self._store.replace(store)
+                                    else hooks.ignore_fp_errors(part.astype, held.data.dtype))
+        held.replace(store)
         if hooks.sink is not None and id(self) in hooks.owned:
             _, role, owner = hooks.owned[id(self)]
             hooks.sink.assign(self, role, owner, store._seen)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVarTuple
 
-from ..base.changes import SettingsDict
+from ..base.changes import SettingsDict, changes
 from ..base.forking import load
 from ..base.refusal import Refused
 from ..core import hooks
@@ -42,6 +42,11 @@ def reason_against(optimizer: Optimizer, gradients: bool = False, device: str = 
 
     ``gradients`` says whether these have been computed when the step begins.
     """
+    return reason_now(device) or reason_of(optimizer, gradients)
+
+
+def reason_now(device: str) -> str:
+    """Why no step can be compiled now, whatever the optimizer."""
     reason = switched_off(device)
     if reason:
         return reason
@@ -51,6 +56,11 @@ def reason_against(optimizer: Optimizer, gradients: bool = False, device: str = 
         return "a profiler records each operator, and the clock cannot be read in a table"
     if hooks.state.recording or hooks.state.tracing:
         return "it is part of what is recorded"
+    return ""
+
+
+def reason_of(optimizer: Optimizer, gradients: bool) -> str:
+    """Why no step with this optimizer can be compiled, as long as ``changes.settings`` stays; empty if one can."""
     if optimizer._is_exact:
         return f"{type(optimizer).__name__} with lazy_update='exact' brings rows up to date before they are read"
     if not optimizer._calls_once:
@@ -76,6 +86,9 @@ class CompiledStep:
     ----------
     keys : list
         The indices in the order in which a run updates the weights.
+    latest : object
+        What ``changes.settings`` was at the last run, if that tells of each change of what the updates depend on; else None.
+        While it is the same, optimizer and states are as they were.
     """
 
     # Any: indices are numbers or names
@@ -89,14 +102,14 @@ class CompiledStep:
         # How often each weight has been updated, if all as often as the one updated most, in these counts; else -1.
         self._even, self._counted = -1, updater.optimizer._index_update_count
         self._state = vars(updater.optimizer)
+        self.latest: object = None
 
     def holds(self) -> bool:
         """Whether optimizer and states are those that the step was traced with."""
         return (self.updater.optimizer is self.optimizer and self.updater.states is self.states and self.optimizer._is_as_defined
                 and len(self.states) == len(self._kept) and all(map(operator.is_, self.states.values(), self._kept)))
 
-    @property
-    def marks_changes(self) -> bool:
+    def _marks_changes(self) -> bool:
         """Whether whatever the numbers of updates depend on leaves the mark ``changes.settings`` when it changes."""
         if self._settings is None or type(self.states) is not SettingsDict:
             return False
@@ -107,12 +120,12 @@ class CompiledStep:
         settings = self.optimizer._decisive
         return None if settings is None else (settings, multipliers)
 
-    def _as_before(self, multipliers: object) -> bool:  # object: what is compared
+    def _as_before(self, multipliers: object, unmoved: bool) -> bool:  # object: what is compared
         """Whether the numbers of all updates are the last ones."""
         if self._settings is None:
             return False
         decisive, before = self._settings
-        return self.optimizer._decided_by(decisive) and multipliers == before
+        return (unmoved or self.optimizer._decided_by(decisive)) and multipliers == before
 
     def _counts(self) -> tuple[dict[Any, int], list[Any]]:  # Any: indices; values of attributes
         optimizer = self.optimizer
@@ -142,7 +155,7 @@ class CompiledStep:
         vars(self.optimizer).update(zip(self.optimizer._counted, counts[1], strict=True))
 
     # Any: arrays; object: what is compared
-    def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None, same: bool = False,
+    def __call__(self, arrays: Sequence[Any], update: Callable[[], None], multipliers: object = None,
                  after: Callable[[bool, bool], None] | None = None) -> list[Any] | None:  # Any: arrays
         """Make a step; None, and nothing has been done, if it must be traced anew.
 
@@ -154,8 +167,6 @@ class CompiledStep:
             Calls the updater for every weight.
         multipliers : object
             What updates depend on beside the optimizer.
-        same : bool
-            Whether no number of the updates is known to have changed since the last step.
         after : callable, optional
             ``after(computed, lost)`` is called behind the run, perhaps twice: whether it has computed all gradients, and whether
             it has failed when it had begun to overwrite the gradients of the last one.
@@ -167,7 +178,9 @@ class CompiledStep:
         """
         step_program, state, results = self.step_program, self._state, None
         step_program.forget()
-        same = same or self._as_before(multipliers)
+        latest = changes.settings
+        unmoved = latest is self.latest
+        same = self._as_before(multipliers, unmoved)
         even = same and state["num_update"] == self._even and state["_index_update_count"] is self._counted
         before, count, failed = None if even else self._counts(), self._even + 1, True
         try:
@@ -180,6 +193,8 @@ class CompiledStep:
         except BaseException:  # an interrupt may have hit what is noted after a run
             self._settle(same, before, count, True, after)
             raise
+        if not unmoved:
+            self.latest = latest if self._marks_changes() else None
         return results
 
     # object: what is compared; Any: arrays
@@ -251,7 +266,7 @@ class RepeatedStep(ABC, Generic[*Given]):
         """Make the step by a program; False, and nothing has been done, if it must be made in Python."""
         step = self.step
         if step is not None:
-            if step.updater is updater and step.holds() and self._made(step, *arguments):
+            if step.updater is updater and (step.latest is changes.settings or step.holds()) and self._made(step, *arguments):
                 return True
             self.step, self._runs = None, BEFORE_LOWERING  # traced anew at once: a setting or a state has changed
         self._runs += 1

@@ -199,7 +199,7 @@ class SymbolProgram:
     def _lowered(self, segment: _Segment, arrays: list[Any], ctx: Context, shapes: tuple[Shape, ...]) -> cached_op.CachedOp:
         """The program of a segment for such arrays."""
         state = hooks.state
-        key = (ctx, shapes, state.training, state.recording, *[cached_op.kind_of(array) for array in arrays])
+        key = (ctx, shapes, state.training, state.recording, *cached_op.kinds_of(arrays))
         lowered = segment.lowered.get(key)
         if lowered is None:
             if len(segment.lowered) >= REMEMBERED:

@@ -398,10 +398,11 @@ class Table:
         #: By the number of a buffer whose size was not known: the memory that it lies in, and where.
         self._grown: dict[int, tuple[Array, int]] = {}
         number_of = {id(origin): number for number, origin in enumerate(self.image.grown)}
-        #: By slot, the numbers of the buffers that the run gives away, and by number their element types.
-        self._handed = {slot: [number_of[id(origin)] for origin in origins] for slot, origins in lowered.handed.items()}
-        self._types = {number: part.dtype for slot, numbers in self._handed.items()
-                       for number, part in zip(numbers, parts_of(lowered.stores[slot]), strict=True)}
+        #: By slot, the numbers of the buffers that the run gives away with what lies in them, and by number their element types.
+        self._handed = {slot: {number_of[id(origin)]: outline for origin, outline
+                               in zip(origins, parts_of(lowered.stores[slot]), strict=True)}
+                        for slot, origins in lowered.handed.items()}
+        self._types = {number: outline.dtype for handed in self._handed.values() for number, outline in handed.items()}
         #: How many elements they have room for.
         self._elements: dict[int, int] = {}
         #: The memory of those that nothing has seen, between runs only: whoever pops it has all, another thread or the next run.
@@ -540,19 +541,25 @@ class Table:
             self._note_made(noted, len(lowered.program.steps), values, told)
         for slot in lowered.results:
             values[slot] = views[slot] if slot in views else self.store(slot)
-        self.let_go()
-
-    def let_go(self) -> None:
-        """Let the arrays go that a run was given, and have ready what may be taken."""
         self._arrays = []
         if self._elements:
-            free, seen = self._held, self._seen
-            if seen or len(free) < len(self._elements):
-                free = {}
-                for number in self._elements:
-                    if number not in seen:
-                        free[number] = self._grown[number][0]
-            self._free[:] = [free]
+            self._have_ready()
+
+    def let_go(self) -> None:
+        """The same where nobody asks for the results in ``values``."""
+        self._arrays = []
+        if self._elements:
+            self._have_ready()
+
+    def _have_ready(self) -> None:
+        """Have the memory ready that may be taken."""
+        free, seen = self._held, self._seen
+        if seen or len(free) < len(self._elements):
+            free = {}
+            for number in self._elements:
+                if number not in seen:
+                    free[number] = self._grown[number][0]
+        self._free[:] = [free]
 
     def forget(self) -> None:
         """Have ``reached`` know nothing of the last run."""
@@ -688,23 +695,21 @@ class Table:
 
     def take(self, slot: int) -> Any:  # Any: a store
         """The store of a slot, which the next run leaves alone: its memory is given away if that can be, and copied otherwise."""
-        like = self.lowered.stores[slot]
-        outlines, held = parts_of(like), self._take_free()
-        memories = [held[place] for place in self._handed.get(slot, ()) if place in held]
-        if len(memories) < len(outlines):
+        handed, held = self._handed.get(slot), self._take_free()
+        if handed is None or not held.keys() >= handed.keys():
             self._free[:] = [held]
             return copied(self.store(slot))
-        arrays, copies = [], sum([memory.nbytes for memory in memories]) < SMALL
-        for memory, place, outline in zip(memories, self._handed[slot], outlines, strict=True):
-            shape = self._shape_of(outline)
-            if copies:
+        arrays = []
+        for place, outline in handed.items():
+            memory, shape = held[place], self._shape_of(outline)
+            if memory.nbytes < SMALL:
                 arrays.append(memory[:math.prod(shape)].reshape(shape).copy())
             else:
                 del held[place]
                 memory.resize(shape, refcheck=False)  # ``_array`` has made no view of it
                 arrays.append(memory)
         self._free[:] = [held]
-        return rebuilt(like, arrays)
+        return rebuilt(self.lowered.stores[slot], arrays)
 
     def _take_over(self, number: int, values: Slots) -> bool:
         """Copy what Python computed for a lowered instruction to where the rows behind it read it; False if it has no room."""
@@ -740,8 +745,10 @@ class Table:
         return view
 
     def _shape_of(self, outline: Outline) -> Shape:
-        words = self._word
-        return tuple([words[length.word] * length.factor if isinstance(length, Size) else length for length in outline.shape])
+        words, shape = self._word, []
+        for length in outline.shape:
+            shape.append(words[length.word] * length.factor if isinstance(length, Size) else length)
+        return tuple(shape)
 
     def _array(self, outline: Outline) -> Array:
         origin, shape = outline.origin, self._shape_of(outline)

@@ -102,7 +102,7 @@ class CompiledStep:
         # How often each weight has been updated, if all as often as the one updated most, in these counts; else -1.
         self._even, self._counted = -1, updater.optimizer._index_update_count
         self._state = vars(updater.optimizer)
-        self.latest: object = None
+        self.latest: object = None  # object: a mark
 
     def holds(self) -> bool:
         """Whether optimizer and states are those that the step was traced with."""

@@ -52,6 +52,17 @@ def test_an_interrupted_step_is_made_or_not_made(way: str) -> None:
     assert not any(found), "\n".join(filter(None, found))
 
 
+@pytest.mark.compiled
+def test_an_operator_that_python_runs_may_leave_nothing_that_a_table_reads() -> None:
+    """Of two such operators, the table took the arrays of one for those of the other, and read where there were none."""
+    layers = ("Scaled()", "Writes('update', parameter=True)", "nn.Dense(width, in_units=width, activation='relu')",
+              "Applied('F.broadcast_mul(x, F.expand_dims(F.pick(x, F.argmax(x, axis=1), axis=1), axis=1))')",
+              "nn.Dense(2, in_units=width)")
+    lines = "train(8, 89)", "rate(0.0)", "train(8, 71, odd='empty', look=False)", "train(8, 22, look=False)", "train(8, 30)"
+    options = ("wd", 0.1), ("momentum", 0.9), ("learning_rate", 0.0)
+    assert not check.run(Program("TrainStep", "both", 4, layers, "L1Loss", "sgd", options, lines))
+
+
 @pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.compiled

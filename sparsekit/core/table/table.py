@@ -264,8 +264,8 @@ class _Image:
         Bytes of that memory.
     grown : list of Origin
         Buffers whose size is known while the table runs only.
-    patches : dict of int to (int, int)
-        By the first array that is bound together: word of the block of patches, and how many.
+    patches : dict of tuple to (int, int)
+        By the slots that are bound together: word of the block of patches, and how many.
     after : dict of int to int
         The row behind each operator.
     """
@@ -274,13 +274,13 @@ class _Image:
         builder = lowered.builder
         self._builder, self._own = builder, list(builder.own)
         inputs = {origin.number: origin for origin in builder.origins if origin.kind in ("input", "target")}
-        self.patches: dict[int, tuple[int, int]] = {}
+        self.patches: dict[tuple[int, ...], tuple[int, int]] = {}
         for bound in (lowered.entry, *lowered.exits.values()):
             patches: list[tuple[int, int, int, int]] = []
             for place, (word, length, _, _, _, _) in enumerate(bound.arrays):
                 patches += [(target, word, 1, offset) for target, offset in inputs[bound.first + place].pointers[1:]]
                 patches += [(patch.word, length, patch.factor, 0) for patch in builder.patches.get(length, ())]
-            self.patches[bound.first] = self._block(patches)
+            self.patches[bound.slots] = self._block(patches)
         rows = []
         kernels: Any = load("sparsekit.kernels.cpu.table_rows")  # Any: a module of kernels
         word_type = load("numba").types.int64
@@ -418,9 +418,9 @@ class Table:
         self._first_rows: dict[tuple[bool, int], int] = {}
         #: The arrays that are bound: of the entry, and of the exits that have been passed, in their order.  Any: arrays
         self._arrays: list[Any] = []
-        self._plans = {bound.first: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
-        self._words_at = {bound.first: self._words_of(bound) for bound in (lowered.entry, *lowered.exits.values())}
-        self._entry_words = (*self._words_at[lowered.entry.first], len(lowered.targets))
+        self._plans = {bound.slots: self._plan(bound) for bound in (lowered.entry, *lowered.exits.values())}
+        self._words_at = {bound.slots: self._words_of(bound) for bound in (lowered.entry, *lowered.exits.values())}
+        self._entry_words = (*self._words_at[lowered.entry.slots], len(lowered.targets))
         self._begin = self._kernels.begin_rows.compile((load("numba").types.int64,) * 8)
         #: Address of the first row, and the number of the last.
         self.at: tuple[int, int] = (self.rows.ctypes.data, self.end)
@@ -432,7 +432,7 @@ class Table:
 
     def _words_of(self, bound: _Bound) -> tuple[int, int, int, int]:
         """What ``bind_arrays`` takes: the plan and how many rows it has, the block of patches and how many they are."""
-        plan, (block, count) = self._plans[bound.first], self.image.patches[bound.first]
+        plan, (block, count) = self._plans[bound.slots], self.image.patches[bound.slots]
         return plan.ctypes.data, len(plan), self._base + 8 * block, count
 
     def timed(self, account: Account) -> TimedRows:
@@ -625,7 +625,7 @@ class Table:
 
     def _bound(self, bound: _Bound, arrays: list[Any]) -> bool:  # Any: arrays
         """Bind these arrays; False if they do not fit."""
-        words, written = self._words_at[bound.first], len(self.lowered.targets) if bound is self.lowered.entry else 0
+        words, written = self._words_at[bound.slots], len(self.lowered.targets) if bound is self.lowered.entry else 0
         for _ in range(2 * len(arrays) + 1):
             misfit = self._bind(id(arrays), *words, written)
             if misfit < 0:
@@ -677,7 +677,7 @@ class Table:
         for binding in (self.lowered.entry, *self.lowered.exits.values()):
             for place, (_, _, _, other, _, _) in enumerate(binding.arrays):
                 if other == root:
-                    self._plans[binding.first][place, 4] = self._capacity[root]
+                    self._plans[binding.slots][place, 4] = self._capacity[root]
 
     def _put(self, place: int, memory: Array, offset: int) -> None:
         """Have a buffer whose size was not known lie in this memory."""

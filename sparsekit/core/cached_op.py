@@ -45,9 +45,6 @@ _clock = time.perf_counter_ns
 #: Package of the tables, which is imported when a program has run often enough.
 _TABLE = "sparsekit.core.table"
 
-#: Stands for a backward pass that nobody has asked for yet, where None says that there is none.
-_UNKNOWN: Any = object()
-
 #: Runs whose memory is kept.
 FRAMES = 4
 
@@ -226,19 +223,16 @@ class CachedOp:
         if node.stores is None:
             raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                                 hint="call backward(retain_graph=True) the first time.")
-        if hooks.state.recording:
-            input_gradients = self._send_back_recorded(node, gradients, held)
-        else:
-            arrived, layouts = (*gradients, *held), []
-            for gradient in arrived:
-                layouts.append(None if gradient is None else gradient._layout)
-            backward = self._passes.get(key := tuple(layouts), _UNKNOWN)
-            if backward is _UNKNOWN:
+        backward, arrived = None, (*gradients, *held)
+        if not hooks.state.recording:
+            key = tuple([None if gradient is None else gradient._layout for gradient in arrived])
+            backward = self._passes.get(key)
+            if backward is None:
                 backward = self._passes[key] = self._backward_from(_Arrived(*[
                     tuple([None if gradient is None else (gradient.stype, gradient._store.dtype) for gradient in group])
                     for group in (gradients, held)]))
-            input_gradients = (self._send_back_recorded(node, gradients, held) if backward is None
-                               else self._send_back_through(backward, node, arrived, buffers, retain, loans))
+        input_gradients = (self._send_back_recorded(node, gradients, held) if backward is None
+                           else self._send_back_through(backward, node, arrived, buffers, retain, loans))
         if not retain:
             self.release(node, loans)
         return input_gradients
@@ -549,9 +543,7 @@ def _own(store: Store, workspace: Workspace) -> Store:
                 return copied(store)
         return store
     if isinstance(store, np.ndarray):
-        if store.base is None:
-            return store
-        return copied_from_table(store) if hooks.densified else store.copy()  # a part of other memory, as a table's is
+        return store if store.base is None else copied_from_table(store)  # a part of other memory, as a table's is
     return copied(store) if any(map(workspace.keeps, parts_of(store))) else store
 
 

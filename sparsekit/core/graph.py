@@ -321,8 +321,7 @@ def backward(
                 node.values, node.results = RELEASED, None
     finally:
         state.lane, state.layer, state.node = lane, layer, None
-        if loans.ends:
-            loans.close()
+        loans.close()
     return result
 
 

@@ -251,7 +251,7 @@ class TrainStep:
         """Why no step can be compiled now; empty if one can."""
         trainer = self._trainer
         trainer._follow()
-        reason = reason_against(trainer.optimizer, device=self._device())
+        reason = reason_against(trainer.optimizer, self._device())
         if reason:
             return reason
         if len(trainer._contexts) != 1 or trainer._kvstore is not None:

@@ -342,8 +342,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayMethods):
 
         Components of a sparse array are taken, not copied: a caller whose array lives on gives a copy.
         """
-        if hooks.state.tracing:
-            self._check_traced()
+        self._check_traced()
         if self._layout.ctx.device_type == "gpu":
             with device.current(self._ctx):
                 self._take(other, add, by)

@@ -37,12 +37,9 @@ def can_be_timed() -> bool:
     return timed.clock() is not None
 
 
-def reason_against(optimizer: Optimizer, gradients: bool = False, device: str = "cpu") -> str:
-    """Why no step with this optimizer can be compiled now; empty if one can.
-
-    ``gradients`` says whether these have been computed when the step begins.
-    """
-    return reason_now(device) or reason_of(optimizer, gradients)
+def reason_against(optimizer: Optimizer, device: str = "cpu") -> str:
+    """Why no step with this optimizer can be compiled now, whose gradients it computes; empty if one can."""
+    return reason_now(device) or reason_of(optimizer)
 
 
 def reason_now(device: str) -> str:
@@ -59,8 +56,11 @@ def reason_now(device: str) -> str:
     return ""
 
 
-def reason_of(optimizer: Optimizer, gradients: bool) -> str:
-    """Why no step with this optimizer can be compiled, as long as ``changes.settings`` stays; empty if one can."""
+def reason_of(optimizer: Optimizer, gradients: bool = False) -> str:
+    """Why no step with this optimizer can be compiled, as long as ``changes.settings`` stays; empty if one can.
+
+    ``gradients`` says whether these have been computed when the step begins.
+    """
     if optimizer._is_exact:
         return f"{type(optimizer).__name__} with lazy_update='exact' brings rows up to date before they are read"
     if not optimizer._calls_once:

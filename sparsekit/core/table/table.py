@@ -541,25 +541,19 @@ class Table:
             self._note_made(noted, len(lowered.program.steps), values, told)
         for slot in lowered.results:
             values[slot] = views[slot] if slot in views else self.store(slot)
-        self._arrays = []
-        if self._elements:
-            self._have_ready()
+        self.let_go()
 
     def let_go(self) -> None:
-        """The same where nobody asks for the results in ``values``."""
+        """Let the arrays go that a run was given, and have ready what may be taken."""
         self._arrays = []
         if self._elements:
-            self._have_ready()
-
-    def _have_ready(self) -> None:
-        """Have the memory ready that may be taken."""
-        free, seen = self._held, self._seen
-        if seen or len(free) < len(self._elements):
-            free = {}
-            for number in self._elements:
-                if number not in seen:
-                    free[number] = self._grown[number][0]
-        self._free[:] = [free]
+            free, seen = self._held, self._seen
+            if seen or len(free) < len(self._elements):
+                free = {}
+                for number in self._elements:
+                    if number not in seen:
+                        free[number] = self._grown[number][0]
+            self._free[:] = [free]
 
     def forget(self) -> None:
         """Have ``reached`` know nothing of the last run."""
